@@ -1,0 +1,3 @@
+//! The `tollgate` program.
+
+fn main() {}
