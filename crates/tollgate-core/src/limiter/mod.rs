@@ -1,0 +1,221 @@
+//! The limiter: what an application holds and asks.
+
+#[cfg(feature = "tokio")]
+mod acquire;
+mod failure;
+mod policies;
+mod reservation;
+
+use std::sync::Arc;
+
+#[cfg(feature = "tokio")]
+pub use acquire::Acquire;
+pub use failure::FailureMode;
+pub use policies::Policies;
+pub use reservation::{Receipt, Reservation};
+
+use crate::algorithm::Op;
+use crate::batch::{Batch, Check, Verdicts};
+use crate::clock::Clock;
+use crate::cost::Cost;
+use crate::decision::Decision;
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::Key;
+use crate::shared::SharedStore;
+use crate::store::{InProcessStore, Store};
+use crate::time::Timestamp;
+
+/// A store and the policies to enforce on it.
+///
+/// It holds no counters: those lie in the store, and any number of limiters over one store, in any number of
+/// processes, count together when prefix, scope and policy names agree. Cloning and building one are cheap.
+///
+/// A subject is whatever tells one caller from another: a user's id, an address, an API key. It is never empty.
+///
+/// Every call is one round trip, judged at one instant: with several policies all are charged or none.
+/// Dropping a call's future may leave the hit charged or not, nothing in between.
+#[derive(Clone, Debug)]
+pub struct Limiter<S = SharedStore> {
+    store: S,
+    policies: Policies,
+    failure_mode: FailureMode,
+    clock: Option<Arc<dyn Clock>>,
+}
+
+impl<S: Store> Limiter<S> {
+    /// A limiter that enforces `policies` on `store`: a [`Quota`](crate::Quota), a [`Policy`](crate::Policy), or
+    /// [`Policies`] for several.
+    pub fn new(store: S, policies: impl Into<Policies>) -> Self {
+        Self { store, policies: policies.into(), failure_mode: FailureMode::default(), clock: None }
+    }
+
+    /// Counts apart from limiters of every other scope.
+    #[must_use]
+    pub fn scope(self, scope: &str) -> Self {
+        Self { policies: self.policies.scope(scope), ..self }
+    }
+
+    /// Counts under another prefix: for applications that share a store.
+    #[must_use]
+    pub fn prefix(self, prefix: &str) -> Self {
+        Self { policies: self.policies.prefix(prefix), ..self }
+    }
+
+    /// What to answer when the store cannot; [`FailureMode::Open`] unless set. A policy's own mode goes first.
+    #[must_use]
+    pub fn on_failure(self, failure_mode: FailureMode) -> Self {
+        Self { failure_mode, ..self }
+    }
+
+    /// Judges by `clock` instead of by the store's own: for tests and simulations.
+    ///
+    /// Not for production: a store shared by several machines has one clock, and they have many.
+    #[must_use]
+    pub fn clock(self, clock: impl Clock) -> Self {
+        Self { clock: Some(Arc::new(clock)), ..self }
+    }
+
+    /// The store.
+    pub const fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The policies.
+    pub const fn policies(&self) -> &Policies {
+        &self.policies
+    }
+
+    /// Takes one unit for `subject`, if every policy has it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for an empty subject, [`ErrorKind::Unsupported`] for what the store cannot do. The
+    /// store's own trouble becomes an answer by the [`FailureMode`].
+    pub async fn hit(&self, subject: impl AsRef<[u8]> + Send + Sync) -> Result<Decision<'_>> {
+        self.ask(subject.as_ref(), Op::Hit(Cost::ONE)).await
+    }
+
+    /// Takes `units` for `subject`, if every policy has them: all of them or none.
+    ///
+    /// # Errors
+    /// As [`hit`](Self::hit), and [`ErrorKind::InvalidInput`] for zero units.
+    pub async fn hit_n(&self, subject: impl AsRef<[u8]> + Send + Sync, units: u64) -> Result<Decision<'_>> {
+        self.ask(subject.as_ref(), Op::Hit(Cost::new(units)?)).await
+    }
+
+    /// Says what a hit of one unit would be answered, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`hit`](Self::hit).
+    pub async fn peek(&self, subject: impl AsRef<[u8]> + Send + Sync) -> Result<Decision<'_>> {
+        self.ask(subject.as_ref(), Op::Peek(Cost::ONE)).await
+    }
+
+    /// Says what a hit of `units` would be answered, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`hit_n`](Self::hit_n).
+    pub async fn peek_n(&self, subject: impl AsRef<[u8]> + Send + Sync, units: u64) -> Result<Decision<'_>> {
+        self.ask(subject.as_ref(), Op::Peek(Cost::new(units)?)).await
+    }
+
+    /// Forgets `subject` under every policy, as if it had never been seen. Returns whether there was anything to forget.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for an empty subject, and the store's own trouble: a reset that did not happen is
+    /// never reported as one.
+    pub async fn reset(&self, subject: impl AsRef<[u8]> + Send + Sync) -> Result<bool> {
+        let subject = subject.as_ref();
+        let bound = self.policies.bound();
+        if let [only] = bound {
+            return Ok(self.store.reset(&[Key::new(&only.space, subject)?]).await? > 0);
+        }
+        let keys = bound.iter().map(|bound| Key::new(&bound.space, subject)).collect::<Result<Vec<_>>>()?;
+        Ok(self.store.reset(&keys).await? > 0)
+    }
+
+    async fn ask(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
+        let bound = self.policies.bound();
+        let answer = if let [only] = bound {
+            let check = Check { key: Key::new(&only.space, subject)?, policy: &only.policy, op };
+            self.store.apply(Batch::of_one(&check).at(self.instant())).await
+        } else {
+            let checks = self.checks(subject, op)?;
+            self.store.apply(Batch::new(&checks)?.at(self.instant())).await
+        };
+        self.decide(answer, op)
+    }
+
+    fn checks<'a>(&'a self, subject: &'a [u8], op: Op) -> Result<Vec<Check<'a>>> {
+        let check = |bound: &'a policies::Bound| {
+            Ok(Check { key: Key::new(&bound.space, subject)?, policy: &bound.policy, op })
+        };
+        self.policies.bound().iter().map(check).collect()
+    }
+
+    fn instant(&self) -> Option<Timestamp> {
+        self.clock.as_ref().map(|clock| clock.now())
+    }
+
+    #[inline]
+    fn decide(&self, answer: Result<Verdicts>, op: Op) -> Result<Decision<'_>> {
+        match answer {
+            Ok(verdicts) if verdicts.as_slice().len() == self.policies.len() => {
+                Ok(Decision::judged(&self.policies, verdicts, op.cost(), matches!(op, Op::Hit(_))))
+            }
+            Ok(verdicts) => {
+                let (asked, answered) = (self.policies.len(), verdicts.as_slice().len());
+                self.fail(Error::new(ErrorKind::Other, format!("{asked} checks had {answered} answers")), op)
+            }
+            Err(error) => self.fail(error, op),
+        }
+    }
+
+    #[cold]
+    fn fail(&self, error: Error, op: Op) -> Result<Decision<'_>> {
+        if error.kind().is_callers_fault() {
+            return Err(error);
+        }
+        Ok(Decision::failed(&self.policies, error, self.failure_mode, op.cost()))
+    }
+}
+
+impl<S: InProcessStore> Limiter<S> {
+    /// [`hit`](Self::hit) without a future.
+    ///
+    /// # Errors
+    /// As [`hit`](Self::hit).
+    #[inline]
+    pub fn hit_now(&self, subject: impl AsRef<[u8]>) -> Result<Decision<'_>> {
+        self.ask_now(subject.as_ref(), Op::Hit(Cost::ONE))
+    }
+
+    /// [`hit_n`](Self::hit_n) without a future.
+    ///
+    /// # Errors
+    /// As [`hit_n`](Self::hit_n).
+    #[inline]
+    pub fn hit_n_now(&self, subject: impl AsRef<[u8]>, units: u64) -> Result<Decision<'_>> {
+        self.ask_now(subject.as_ref(), Op::Hit(Cost::new(units)?))
+    }
+
+    /// [`peek`](Self::peek) without a future.
+    ///
+    /// # Errors
+    /// As [`hit`](Self::hit).
+    #[inline]
+    pub fn peek_now(&self, subject: impl AsRef<[u8]>) -> Result<Decision<'_>> {
+        self.ask_now(subject.as_ref(), Op::Peek(Cost::ONE))
+    }
+
+    #[inline]
+    fn ask_now(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
+        let answer = if let [only] = self.policies.bound() {
+            let check = Check { key: Key::new(&only.space, subject)?, policy: &only.policy, op };
+            self.store.judge(&Batch::of_one(&check).at(self.instant()))
+        } else {
+            let checks = self.checks(subject, op)?;
+            self.store.judge(&Batch::new(&checks)?.at(self.instant()))
+        };
+        self.decide(answer, op)
+    }
+}
