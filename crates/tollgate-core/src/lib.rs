@@ -1,1 +1,5 @@
 //! core
+
+mod quota;
+
+pub use quota::{Quota, QuotaError};
