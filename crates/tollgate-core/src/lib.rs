@@ -2,4 +2,4 @@
 
 mod quota;
 
-pub use quota::{Quota, QuotaError};
+pub use quota::{ParseQuotaError, ParseQuotaErrorKind, Quota, QuotaError, QuotaList};
