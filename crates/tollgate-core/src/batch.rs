@@ -44,14 +44,24 @@ impl<'a> Batch<'a> {
         if checks.is_empty() || checks.len() > Self::MAX_CHECKS {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!("a batch holds 1 to {} checks, not {}", Self::MAX_CHECKS, checks.len()),
+                format!(
+                    "a batch holds 1 to {} checks, not {}",
+                    Self::MAX_CHECKS,
+                    checks.len()
+                ),
             ));
         }
         for (index, check) in checks.iter().enumerate() {
-            if checks[..index].iter().any(|earlier| earlier.key == check.key) {
+            if checks[..index]
+                .iter()
+                .any(|earlier| earlier.key == check.key)
+            {
                 return Err(Error::new(
                     ErrorKind::InvalidInput,
-                    format!("the key {:?} stands in one batch twice; add up its costs", check.key),
+                    format!(
+                        "the key {:?} stands in one batch twice; add up its costs",
+                        check.key
+                    ),
                 ));
             }
         }
@@ -62,7 +72,10 @@ impl<'a> Batch<'a> {
     #[must_use]
     #[inline]
     pub const fn of_one(check: &'a Check<'a>) -> Self {
-        Self { checks: std::slice::from_ref(check), at: None }
+        Self {
+            checks: std::slice::from_ref(check),
+            at: None,
+        }
     }
 
     /// Judges at `at` instead of by the store's own clock: for tests and for replaying traffic.
@@ -99,10 +112,18 @@ impl<'a> Batch<'a> {
         if let [check] = self.checks {
             return Verdicts::one(now, check.policy.rule().step(&mut states[0], now, check.op));
         }
-        let admitted = self.checks.iter().zip(&mut *states).all(|(check, state)| match check.op {
-            Op::Hit(cost) => check.policy.rule().step(state, now, Op::Peek(cost)).is_allowed(),
-            Op::Peek(_) | Op::Settle(_) => true,
-        });
+        let admitted = self
+            .checks
+            .iter()
+            .zip(&mut *states)
+            .all(|(check, state)| match check.op {
+                Op::Hit(cost) => check
+                    .policy
+                    .rule()
+                    .step(state, now, Op::Peek(cost))
+                    .is_allowed(),
+                Op::Peek(_) | Op::Settle(_) => true,
+            });
         let verdicts = self.checks.iter().zip(states).map(|(check, state)| {
             let rule = check.policy.rule();
             match check.op {
@@ -136,7 +157,11 @@ impl Verdicts {
     #[must_use]
     #[inline]
     pub const fn one(at: Timestamp, verdict: Verdict) -> Self {
-        Self { at, source: Source::Store, list: List::One(verdict) }
+        Self {
+            at,
+            source: Source::Store,
+            list: List::One(verdict),
+        }
     }
 
     /// The answers to a batch.
@@ -144,7 +169,11 @@ impl Verdicts {
     pub fn many(at: Timestamp, verdicts: Box<[Verdict]>) -> Self {
         match *verdicts {
             [verdict] => Self::one(at, verdict),
-            _ => Self { at, source: Source::Store, list: List::Many(verdicts) },
+            _ => Self {
+                at,
+                source: Source::Store,
+                list: List::Many(verdicts),
+            },
         }
     }
 

@@ -26,7 +26,10 @@ pub trait CasBackend: std::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// The backend's own trouble.
-    fn swap<'a>(&'a self, writes: &'a [CasWrite<'a>]) -> impl Future<Output = Result<bool>> + Send + 'a;
+    fn swap<'a>(
+        &'a self,
+        writes: &'a [CasWrite<'a>],
+    ) -> impl Future<Output = Result<bool>> + Send + 'a;
 
     /// Whether [`swap`](Self::swap) is atomic over any keys, or only over those of one subject.
     fn atomic_any_keys(&self) -> bool;
@@ -97,8 +100,12 @@ impl<B: CasBackend> CasStore<B> {
             if before == after {
                 continue;
             }
-            let lives = after.as_ref().map_or(0, |state| check.policy.rule().reset_after(state, now));
-            let floor = batch.instant().map_or(Duration::ZERO, |_| Self::VIRTUAL_TIME_FLOOR);
+            let lives = after
+                .as_ref()
+                .map_or(0, |state| check.policy.rule().reset_after(state, now));
+            let floor = batch
+                .instant()
+                .map_or(Duration::ZERO, |_| Self::VIRTUAL_TIME_FLOOR);
             writes.push(CasWrite {
                 key: check.key,
                 expected,
@@ -115,7 +122,11 @@ impl<B: CasBackend> CasStore<B> {
         if loaded.values.len() != keys.len() {
             return Err(Error::new(
                 ErrorKind::Other,
-                format!("the backend was asked for {} keys and answered {}", keys.len(), loaded.values.len()),
+                format!(
+                    "the backend was asked for {} keys and answered {}",
+                    keys.len(),
+                    loaded.values.len()
+                ),
             ));
         }
         Ok(loaded)
@@ -124,7 +135,10 @@ impl<B: CasBackend> CasStore<B> {
     fn conflict() -> Error {
         Error::new(
             ErrorKind::Conflict,
-            format!("others wrote the same keys {} times in a row; nothing was charged", Self::MAX_ATTEMPTS),
+            format!(
+                "others wrote the same keys {} times in a row; nothing was charged",
+                Self::MAX_ATTEMPTS
+            ),
         )
     }
 }
@@ -160,8 +174,12 @@ impl<B: CasBackend> CasStore<B> {
             let Some(expected) = loaded.values.into_iter().next().flatten() else {
                 return Ok(false);
             };
-            let write =
-                CasWrite { key, expected: Some(expected), value: None, expires_after: Duration::ZERO };
+            let write = CasWrite {
+                key,
+                expected: Some(expected),
+                value: None,
+                expires_after: Duration::ZERO,
+            };
             if self.0.swap(&[write]).await? {
                 return Ok(true);
             }

@@ -21,8 +21,12 @@ impl Clock for SystemClock {
     /// The wall clock; the epoch if the machine believes to be before it.
     #[inline]
     fn now(&self) -> Timestamp {
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Timestamp::saturating_from_micros(u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX))
+        let since_epoch = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        Timestamp::saturating_from_micros(
+            u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX),
+        )
     }
 }
 
@@ -53,7 +57,9 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         let moved = |now| Some((Timestamp::saturating_from_micros(now) + by).as_micros());
         // The closure always returns a value, so the update cannot fail.
-        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, moved);
+        let _ = self
+            .0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, moved);
     }
 
     /// Sets the clock, backwards too.

@@ -60,13 +60,33 @@ enum Outcome {
 
 impl<'a> Decision<'a> {
     #[inline]
-    pub(crate) const fn judged(policies: &'a Policies, verdicts: Verdicts, cost: Cost, charges: bool) -> Self {
-        Self { policies, outcome: Outcome::Judged(verdicts), cost, charges }
+    pub(crate) const fn judged(
+        policies: &'a Policies,
+        verdicts: Verdicts,
+        cost: Cost,
+        charges: bool,
+    ) -> Self {
+        Self {
+            policies,
+            outcome: Outcome::Judged(verdicts),
+            cost,
+            charges,
+        }
     }
 
     #[cold]
-    pub(crate) const fn failed(policies: &'a Policies, error: Error, mode: FailureMode, cost: Cost) -> Self {
-        Self { policies, outcome: Outcome::Failed { error, mode }, cost, charges: false }
+    pub(crate) const fn failed(
+        policies: &'a Policies,
+        error: Error,
+        mode: FailureMode,
+        cost: Cost,
+    ) -> Self {
+        Self {
+            policies,
+            outcome: Outcome::Failed { error, mode },
+            cost,
+            charges: false,
+        }
     }
 
     pub(crate) fn verdicts(&self) -> Option<&Verdicts> {
@@ -93,19 +113,30 @@ impl<'a> Decision<'a> {
     }
 
     /// The decision of each policy, in the limiter's order.
+    #[must_use]
     pub fn each(&self) -> impl ExactSizeIterator<Item = PolicyDecision<'a>> + '_ {
-        let cost = self.cost;
-        self.policies.iter().enumerate().map(move |(index, policy)| {
-            let answer = match &self.outcome {
-                Outcome::Judged(verdicts) => {
-                    let verdict = verdicts.as_slice()[index];
-                    let charged = if self.charges && verdicts.is_allowed() { cost.get() } else { 0 };
-                    Answer::Judged { verdict, at: verdicts.at(), charged }
-                }
-                Outcome::Failed { mode, .. } => Answer::Assumed(policy.failure_mode().unwrap_or(*mode)),
-            };
-            PolicyDecision { policy, answer, cost }
-        })
+        (0..self.policies.len()).map(|index| self.nth(index))
+    }
+
+    fn nth(&self, index: usize) -> PolicyDecision<'a> {
+        let policy = &self.policies.bound()[index].policy;
+        let answer = match &self.outcome {
+            Outcome::Judged(verdicts) => Answer::Judged {
+                verdict: verdicts.as_slice()[index],
+                at: verdicts.at(),
+                charged: if self.charges && verdicts.is_allowed() {
+                    self.cost.get()
+                } else {
+                    0
+                },
+            },
+            Outcome::Failed { mode, .. } => Answer::Assumed(policy.failure_mode().unwrap_or(*mode)),
+        };
+        PolicyDecision {
+            policy,
+            answer,
+            cost: self.cost,
+        }
     }
 
     /// The policies that denied, in the limiter's order; empty if the hit is admitted.
@@ -114,10 +145,15 @@ impl<'a> Decision<'a> {
     }
 
     /// The decision of the policy that binds.
+    #[must_use]
     pub fn binding(&self) -> PolicyDecision<'a> {
-        let mut decisions = self.each();
-        let first = decisions.next().expect("a limiter has at least one policy");
-        decisions.fold(first, |binding, other| if other.binds_before(&binding) { other } else { binding })
+        self.each().fold(self.nth(0), |binding, other| {
+            if other.binds_before(&binding) {
+                other
+            } else {
+                binding
+            }
+        })
     }
 
     /// The most units the binding policy lets through at once: its burst, or its limit.
@@ -137,7 +173,9 @@ impl<'a> Decision<'a> {
     /// Exact to the microsecond: admitted then, and not before. Zero if it is admitted now; `None` if it never will be.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        self.each().try_fold(Duration::ZERO, |longest, decision| Some(longest.max(decision.retry_after()?)))
+        self.each().try_fold(Duration::ZERO, |longest, decision| {
+            Some(longest.max(decision.retry_after()?))
+        })
     }
 
     /// The time until the binding policy's key is as good as never seen.
@@ -155,7 +193,10 @@ impl<'a> Decision<'a> {
     /// How long an admitted hit should wait so that hits leave at the steady rate; zero but for leaky buckets.
     #[must_use]
     pub fn delay(&self) -> Duration {
-        self.each().map(|decision| decision.delay()).max().unwrap_or_default()
+        self.each()
+            .map(|decision| decision.delay())
+            .max()
+            .unwrap_or_default()
     }
 
     /// The reading of the store's clock that the hit was judged by; `None` if no store answered.
@@ -167,7 +208,8 @@ impl<'a> Decision<'a> {
     /// Who gave the answer.
     #[must_use]
     pub fn source(&self) -> Source {
-        self.verdicts().map_or(Source::FailureMode, Verdicts::source)
+        self.verdicts()
+            .map_or(Source::FailureMode, Verdicts::source)
     }
 
     /// Whether the answer was given without the store that should have given it.
@@ -200,7 +242,10 @@ impl<'a> Decision<'a> {
             reset_at: binding.reset_at(),
             delay: self.delay(),
             source: self.source(),
-            violated: self.violated().map(|decision| decision.policy().name().to_owned()).collect(),
+            violated: self
+                .violated()
+                .map(|decision| decision.policy().name().to_owned())
+                .collect(),
         }
     }
 }
@@ -215,7 +260,11 @@ pub struct PolicyDecision<'a> {
 
 #[derive(Clone, Copy, Debug)]
 enum Answer {
-    Judged { verdict: Verdict, at: Timestamp, charged: u64 },
+    Judged {
+        verdict: Verdict,
+        at: Timestamp,
+        charged: u64,
+    },
     Assumed(FailureMode),
 }
 
@@ -224,9 +273,23 @@ impl<'a> PolicyDecision<'a> {
     ///
     /// For those who speak to a store without a limiter; `charged` is the cost if the verdict came with a charge.
     #[must_use]
-    pub const fn from_verdict(policy: &'a Policy, verdict: Verdict, at: Timestamp, cost: Cost, charged: bool) -> Self {
+    pub const fn from_verdict(
+        policy: &'a Policy,
+        verdict: Verdict,
+        at: Timestamp,
+        cost: Cost,
+        charged: bool,
+    ) -> Self {
         let charged = if charged { cost.get() } else { 0 };
-        Self { policy, answer: Answer::Judged { verdict, at, charged }, cost }
+        Self {
+            policy,
+            answer: Answer::Judged {
+                verdict,
+                at,
+                charged,
+            },
+            cost,
+        }
     }
 
     /// The policy.
@@ -289,7 +352,9 @@ impl<'a> PolicyDecision<'a> {
     /// The time until the key is as good as never seen; zero if no store answered.
     #[must_use]
     pub fn reset_after(&self) -> Duration {
-        let Answer::Judged { verdict, at, .. } = self.answer else { return Duration::ZERO };
+        let Answer::Judged { verdict, at, .. } = self.answer else {
+            return Duration::ZERO;
+        };
         Duration::from_micros(match self.policy.rule() {
             Rule::Bucket(rule) => rule.reset_after(verdict.level(), at),
             Rule::FixedWindow(rule) => rule.reset_after(&verdict, at),
@@ -311,11 +376,15 @@ impl<'a> PolicyDecision<'a> {
     #[must_use]
     pub fn delay(&self) -> Duration {
         match (self.policy.algorithm(), self.policy.rule(), self.answer) {
-            (Algorithm::LeakyBucket, Rule::Bucket(rule), Answer::Judged { verdict, at, charged })
-                if verdict.is_allowed() =>
-            {
-                Duration::from_micros(rule.delay(&verdict, at, charged))
-            }
+            (
+                Algorithm::LeakyBucket,
+                Rule::Bucket(rule),
+                Answer::Judged {
+                    verdict,
+                    at,
+                    charged,
+                },
+            ) if verdict.is_allowed() => Duration::from_micros(rule.delay(&verdict, at, charged)),
             _ => Duration::ZERO,
         }
     }
@@ -365,7 +434,12 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { policy, limit, remaining, .. } = self;
+        let Self {
+            policy,
+            limit,
+            remaining,
+            ..
+        } = self;
         match (self.allowed, self.retry_after) {
             (true, _) => write!(f, "allowed, {remaining} of {limit} left ({policy})"),
             (false, None) => write!(f, "denied, it never fits {limit} ({policy})"),

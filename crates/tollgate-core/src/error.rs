@@ -37,7 +37,10 @@ impl ErrorKind {
     /// Whether the same call may succeed later without anybody changing anything.
     #[must_use]
     pub const fn is_transient(self) -> bool {
-        matches!(self, Self::Unavailable | Self::Timeout | Self::Overloaded | Self::Conflict)
+        matches!(
+            self,
+            Self::Unavailable | Self::Timeout | Self::Overloaded | Self::Conflict
+        )
     }
 
     /// Whether the fault lies with the call, so that no [`FailureMode`](crate::FailureMode) may turn it into an answer.
@@ -92,7 +95,13 @@ impl Error {
     #[must_use]
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Inner { kind, store: "", message: message.into(), may_have_charged: false, source: None }))
+        Self(Box::new(Inner {
+            kind,
+            store: "",
+            message: message.into(),
+            may_have_charged: false,
+            source: None,
+        }))
     }
 
     /// Names the store the error came from.
@@ -166,6 +175,9 @@ impl fmt::Debug for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+        self.0
+            .source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
     }
 }

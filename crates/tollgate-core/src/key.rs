@@ -194,7 +194,9 @@ impl PartialOrd for Key<'_> {
 impl Ord for Key<'_> {
     /// An order that is the same in every process, for stores that lock keys one after the other.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.digest().cmp(&other.digest()).then_with(|| self.subject().cmp(other.subject()))
+        self.digest()
+            .cmp(&other.digest())
+            .then_with(|| self.subject().cmp(other.subject()))
     }
 }
 
@@ -232,9 +234,14 @@ pub fn join_subject<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Vec<u
 
 #[cold]
 fn empty_subject() -> Error {
-    Error::new(ErrorKind::InvalidInput, "a subject has at least one byte; nobody to limit was named")
+    Error::new(
+        ErrorKind::InvalidInput,
+        "a subject has at least one byte; nobody to limit was named",
+    )
 }
 
 fn first_half(hash: &[u8; 32]) -> u128 {
-    hash.iter().take(16).fold(0, |digest, byte| digest << 8 | u128::from(*byte))
+    hash.iter()
+        .take(16)
+        .fold(0, |digest, byte| digest << 8 | u128::from(*byte))
 }

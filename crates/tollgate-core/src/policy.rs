@@ -51,8 +51,10 @@ impl Policy {
     /// algorithm has none (the windows and the log).
     pub fn new(name: &str, algorithm: Algorithm, quota: Quota) -> Result<Self> {
         check_name(name)?;
-        if let (Algorithm::FixedWindow | Algorithm::SlidingWindow | Algorithm::SlidingLog, Some(burst)) =
-            (algorithm, quota.burst())
+        if let (
+            Algorithm::FixedWindow | Algorithm::SlidingWindow | Algorithm::SlidingLog,
+            Some(burst),
+        ) = (algorithm, quota.burst())
         {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
@@ -83,13 +85,18 @@ impl Policy {
         if self.algorithm != Algorithm::FixedWindow {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!("only a fixed-window can be aligned to the calendar, not a {}", self.algorithm),
+                format!(
+                    "only a fixed-window can be aligned to the calendar, not a {}",
+                    self.algorithm
+                ),
             ));
         }
         if utc_offset_minutes.abs() > 18 * 60 {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!("a UTC offset lies between -1080 and 1080 minutes, not at {utc_offset_minutes}"),
+                format!(
+                    "a UTC offset lies between -1080 and 1080 minutes, not at {utc_offset_minutes}"
+                ),
             ));
         }
         Ok(Self {
@@ -102,7 +109,10 @@ impl Policy {
     /// What this policy answers when the store cannot, in place of the limiter's own mode.
     #[must_use]
     pub fn on_failure(self, mode: FailureMode) -> Self {
-        Self { failure_mode: Some(mode), ..self }
+        Self {
+            failure_mode: Some(mode),
+            ..self
+        }
     }
 
     /// The name.
@@ -168,14 +178,21 @@ fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.len() > Policy::MAX_NAME {
         return Err(Error::new(
             ErrorKind::InvalidInput,
-            format!("a policy name has 1 to {} characters, not {}", Policy::MAX_NAME, name.len()),
+            format!(
+                "a policy name has 1 to {} characters, not {}",
+                Policy::MAX_NAME,
+                name.len()
+            ),
         ));
     }
     match name.chars().position(|c| !matches!(c, ' '..='~')) {
         None => Ok(()),
         Some(index) => Err(Error::new(
             ErrorKind::InvalidInput,
-            format!("character {} of the policy name {name:?} is not printable ASCII", index + 1),
+            format!(
+                "character {} of the policy name {name:?} is not printable ASCII",
+                index + 1
+            ),
         )),
     }
 }
@@ -203,6 +220,12 @@ fn calendar_phase(period: u64, utc_offset_minutes: i32) -> u64 {
     // The epoch was a Thursday; the first Monday came four days later.
     let first_monday = 4 * DAY;
     let period = period.cast_signed();
-    let anchor = if period % (7 * DAY) == 0 { first_monday } else { 0 };
-    (anchor - i64::from(utc_offset_minutes) * MINUTE).rem_euclid(period).cast_unsigned()
+    let anchor = if period % (7 * DAY) == 0 {
+        first_monday
+    } else {
+        0
+    };
+    (anchor - i64::from(utc_offset_minutes) * MINUTE)
+        .rem_euclid(period)
+        .cast_unsigned()
 }

@@ -70,20 +70,32 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// Everything there is.
-    pub const ALL: Self = Self { virtual_time: true, atomic_any_keys: true };
+    pub const ALL: Self = Self {
+        virtual_time: true,
+        atomic_any_keys: true,
+    };
 
     /// Only what every store can do.
-    pub const LEAST: Self = Self { virtual_time: false, atomic_any_keys: false };
+    pub const LEAST: Self = Self {
+        virtual_time: false,
+        atomic_any_keys: false,
+    };
 
     /// The same with or without virtual time.
     #[must_use]
     pub const fn with_virtual_time(self, virtual_time: bool) -> Self {
-        Self { virtual_time, ..self }
+        Self {
+            virtual_time,
+            ..self
+        }
     }
 
     /// The same with or without batches over any keys.
     #[must_use]
     pub const fn with_atomic_any_keys(self, atomic_any_keys: bool) -> Self {
-        Self { atomic_any_keys, ..self }
+        Self {
+            atomic_any_keys,
+            ..self
+        }
     }
 }

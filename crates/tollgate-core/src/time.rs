@@ -35,7 +35,10 @@ impl Timestamp {
         if micros > Self::MAX.0 {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!("{micros} microseconds lie beyond the last instant, {}", Self::MAX.0),
+                format!(
+                    "{micros} microseconds lie beyond the last instant, {}",
+                    Self::MAX.0
+                ),
             ));
         }
         Ok(Self(micros))
@@ -47,7 +50,11 @@ impl Timestamp {
     #[must_use]
     #[inline]
     pub const fn saturating_from_micros(micros: u64) -> Self {
-        if micros > Self::MAX.0 { Self::MAX } else { Self(micros) }
+        if micros > Self::MAX.0 {
+            Self::MAX
+        } else {
+            Self(micros)
+        }
     }
 
     /// Microseconds since the Unix epoch.
@@ -87,7 +94,11 @@ impl TryFrom<SystemTime> for Timestamp {
     /// [`ErrorKind::InvalidInput`] before the epoch or beyond [`Timestamp::MAX`].
     fn try_from(time: SystemTime) -> Result<Self> {
         let since_epoch = time.duration_since(UNIX_EPOCH).map_err(|before| {
-            Error::new(ErrorKind::InvalidInput, "the instant lies before 1970-01-01").with_source(before)
+            Error::new(
+                ErrorKind::InvalidInput,
+                "the instant lies before 1970-01-01",
+            )
+            .with_source(before)
         })?;
         Self::from_micros(u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX))
     }

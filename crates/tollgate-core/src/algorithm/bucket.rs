@@ -38,17 +38,21 @@ impl BucketRule {
         while i < TICKS.len() {
             let tick = TICKS[i];
             i += 1;
-            if period % tick != 0 {
+            if !period.is_multiple_of(tick) {
                 continue;
             }
             let ticks = period / tick;
             let divisor = gcd(limit, ticks);
             let unit = ticks / divisor;
-            // Lossless: both factors are u64.
-            #[expect(clippy::cast_lossless, reason = "From is not const")]
             let full = capacity as u128 * unit as u128;
             if full <= MAX_FULL {
-                return Some(Self { capacity, unit, drain: limit / divisor, tick, full: capacity * unit });
+                return Some(Self {
+                    capacity,
+                    unit,
+                    drain: limit / divisor,
+                    tick,
+                    full: capacity * unit,
+                });
             }
         }
         None
@@ -87,7 +91,12 @@ impl BucketRule {
     /// Judges `op` on `state` at `now`: what to keep (`None` leaves the state as it is), and the verdict.
     #[must_use]
     #[inline]
-    pub fn step(&self, state: Option<BucketState>, now: Timestamp, op: Op) -> (Option<BucketState>, Verdict) {
+    pub fn step(
+        &self,
+        state: Option<BucketState>,
+        now: Timestamp,
+        op: Op,
+    ) -> (Option<BucketState>, Verdict) {
         let level = match &state {
             Some(state) => self.level_at(state, now),
             None => 0,
@@ -98,7 +107,9 @@ impl BucketRule {
                     let charged = self.at_level(level + cost.get() * self.unit, now);
                     return (Some(charged), Verdict::bucket(true, charged.level));
                 }
-                let rewound = state.filter(|state| now < state.updated).map(|_| self.at_level(level, now));
+                let rewound = state
+                    .filter(|state| now < state.updated)
+                    .map(|_| self.at_level(level, now));
                 (rewound, Verdict::bucket(false, level))
             }
             Op::Peek(cost) => (None, Verdict::bucket(self.admits(level, cost.get()), level)),
@@ -113,24 +124,38 @@ impl BucketRule {
     #[inline]
     const fn ticks_at(&self, time: Timestamp) -> u64 {
         // Nearly every rule ticks in microseconds, and a division costs more than the rest of a hit.
-        if self.tick == 1 { time.as_micros() } else { time.as_micros() / self.tick }
+        if self.tick == 1 {
+            time.as_micros()
+        } else {
+            time.as_micros() / self.tick
+        }
     }
 
     #[inline]
     const fn drained(&self, from: Timestamp, to: Timestamp) -> u64 {
-        self.ticks_at(to).saturating_sub(self.ticks_at(from)).saturating_mul(self.drain)
+        self.ticks_at(to)
+            .saturating_sub(self.ticks_at(from))
+            .saturating_mul(self.drain)
     }
 
     /// The level at `now`: converted to this rule's weights, then drained. Time that runs backwards drains nothing.
     #[inline]
     pub(crate) fn level_at(&self, state: &BucketState, now: Timestamp) -> u64 {
-        let level = if state.unit == self.unit { state.level } else { self.convert(state) };
+        let level = if state.unit == self.unit {
+            state.level
+        } else {
+            self.convert(state)
+        };
         level.saturating_sub(self.drained(state.updated, now))
     }
 
     #[cold]
     fn convert(&self, state: &BucketState) -> u64 {
-        state.level.div_ceil(state.unit.max(1)).saturating_mul(self.unit).min(MAX_STORED)
+        state
+            .level
+            .div_ceil(state.unit.max(1))
+            .saturating_mul(self.unit)
+            .min(MAX_STORED)
     }
 
     #[inline]
@@ -140,7 +165,11 @@ impl BucketRule {
 
     #[inline]
     pub(crate) const fn at_level(&self, level: u64, now: Timestamp) -> BucketState {
-        BucketState { updated: now, level, unit: self.unit }
+        BucketState {
+            updated: now,
+            level,
+            unit: self.unit,
+        }
     }
 
     /// The level once a hit's real cost is known.
@@ -153,7 +182,9 @@ impl BucketRule {
             let extra = (settlement.actual - charged).saturating_mul(self.unit);
             return level.saturating_add(extra).min(MAX_STORED);
         }
-        let undrained = settlement.mark.saturating_sub(self.drained(settlement.charged_at, now));
+        let undrained = settlement
+            .mark
+            .saturating_sub(self.drained(settlement.charged_at, now));
         let unused = (charged - settlement.actual).saturating_mul(self.unit);
         level.saturating_sub(unused.min(undrained))
     }
@@ -177,7 +208,12 @@ impl BucketRule {
 
     /// Microseconds until what stood before the hit has left the queue: the delay of a leaky bucket.
     pub(crate) fn delay(&self, verdict: &Verdict, at: Timestamp, charged: u64) -> u64 {
-        self.reset_after(verdict.level().saturating_sub(charged.saturating_mul(self.unit)), at)
+        self.reset_after(
+            verdict
+                .level()
+                .saturating_sub(charged.saturating_mul(self.unit)),
+            at,
+        )
     }
 
     fn until_level(&self, level: u64, target: u64, at: Timestamp) -> Option<u64> {

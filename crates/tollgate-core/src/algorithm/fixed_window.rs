@@ -23,7 +23,11 @@ pub struct FixedWindowRule {
 
 impl FixedWindowRule {
     pub(crate) const fn new(limit: u64, period: u64, phase: Option<u64>) -> Self {
-        Self { limit, period, phase }
+        Self {
+            limit,
+            period,
+            phase,
+        }
     }
 
     /// The most one hit can take: `L`.
@@ -55,17 +59,26 @@ impl FixedWindowRule {
         op: Op,
     ) -> (Option<FixedWindowState>, Verdict) {
         let live = state.and_then(|state| self.advance(state, now));
-        let window = live.unwrap_or_else(|| FixedWindowState { start: self.fresh_start(now), count: 0 });
+        let window = live.unwrap_or_else(|| FixedWindowState {
+            start: self.fresh_start(now),
+            count: 0,
+        });
         match op {
             Op::Hit(cost) if self.admits(&window, cost.get()) => {
-                let charged = FixedWindowState { count: window.count + cost.get(), ..window };
+                let charged = FixedWindowState {
+                    count: window.count + cost.get(),
+                    ..window
+                };
                 (Some(charged), Verdict::fixed_window(true, Some(charged)))
             }
             Op::Hit(_) => {
                 let rewound = state.filter(|state| now < state.start).map(|_| window);
                 (rewound, Verdict::fixed_window(false, live))
             }
-            Op::Peek(cost) => (None, Verdict::fixed_window(self.admits(&window, cost.get()), live)),
+            Op::Peek(cost) => (
+                None,
+                Verdict::fixed_window(self.admits(&window, cost.get()), live),
+            ),
             Op::Settle(settlement) => {
                 let settled = Self::settled(window, &settlement);
                 let kept = (settled != window).then_some(settled);
@@ -82,18 +95,29 @@ impl FixedWindowRule {
     fn fresh_start(&self, now: Timestamp) -> Timestamp {
         match self.phase {
             None => now,
-            Some(phase) => {
-                Timestamp::saturating_from_micros(now.as_micros().saturating_sub(self.since_boundary(now, phase)))
-            }
+            Some(phase) => Timestamp::saturating_from_micros(
+                now.as_micros()
+                    .saturating_sub(self.since_boundary(now, phase)),
+            ),
         }
     }
 
     /// The window around `now`, if the stored one is it. A window from the future begins now.
-    pub(crate) fn advance(&self, state: FixedWindowState, now: Timestamp) -> Option<FixedWindowState> {
+    pub(crate) fn advance(
+        &self,
+        state: FixedWindowState,
+        now: Timestamp,
+    ) -> Option<FixedWindowState> {
         let start = self.fresh_start(now);
         match self.phase {
-            Some(_) => (state.start >= start).then_some(FixedWindowState { start, count: state.count }),
-            None if now < state.start => Some(FixedWindowState { start, count: state.count }),
+            Some(_) => (state.start >= start).then_some(FixedWindowState {
+                start,
+                count: state.count,
+            }),
+            None if now < state.start => Some(FixedWindowState {
+                start,
+                count: state.count,
+            }),
             None => (now.as_micros() - state.start.as_micros() < self.period).then_some(state),
         }
     }
@@ -106,7 +130,10 @@ impl FixedWindowRule {
     fn settled(state: FixedWindowState, settlement: &Settlement) -> FixedWindowState {
         let charged = settlement.charged.get();
         let count = if settlement.actual > charged {
-            state.count.saturating_add(settlement.actual - charged).min(MAX_STORED)
+            state
+                .count
+                .saturating_add(settlement.actual - charged)
+                .min(MAX_STORED)
         } else if settlement.charged_at >= state.start {
             state.count.saturating_sub(charged - settlement.actual)
         } else {
@@ -132,7 +159,9 @@ impl FixedWindowRule {
 
     /// Microseconds from `at` until the window is over; zero if there is none.
     pub(crate) fn reset_after(&self, verdict: &Verdict, at: Timestamp) -> u64 {
-        verdict.window_start().map_or(0, |start| self.window_left(start, at))
+        verdict
+            .window_start()
+            .map_or(0, |start| self.window_left(start, at))
     }
 
     /// Microseconds from `at` until the window that began at `start` is over.

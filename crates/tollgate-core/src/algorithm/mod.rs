@@ -35,7 +35,11 @@ pub const MAX_STORED: u64 = (1 << 53) - 1;
 /// | [`LeakyBucket`](Self::LeakyBucket) | the same, with a delay that spaces the hits evenly | 3 numbers |
 /// | [`Gcra`](Self::Gcra) | hit for hit what the token bucket admits | 3 numbers |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Algorithm {
     /// A count that starts over with every window.
     FixedWindow,
@@ -99,13 +103,16 @@ impl std::str::FromStr for Algorithm {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for anything but the six names.
     fn from_str(text: &str) -> crate::Result<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            crate::Error::new(
-                crate::ErrorKind::InvalidInput,
-                format!("unknown algorithm {text:?}; expected one of {names}"),
-            )
-        })
+        Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.name() == text)
+            .ok_or_else(|| {
+                let names = Self::ALL.map(Self::name).join(", ");
+                crate::Error::new(
+                    crate::ErrorKind::InvalidInput,
+                    format!("unknown algorithm {text:?}; expected one of {names}"),
+                )
+            })
     }
 }
 
@@ -179,7 +186,10 @@ impl Rule {
                 _ => {
                     let mut log = SlidingLogState::default();
                     let verdict = rule.step(&mut log, now, op);
-                    keep(state, log.newest().map(|_| State::SlidingLog(Box::new(log))));
+                    keep(
+                        state,
+                        log.newest().map(|_| State::SlidingLog(Box::new(log))),
+                    );
                     verdict
                 }
             },
@@ -188,19 +198,21 @@ impl Rule {
 
     /// What a denied batch leaves of `state`: its time moved back to `now` if it lay after, nothing else.
     pub fn rewind(&self, state: &mut Option<State>, now: Timestamp) {
-        let Some(stored) = state.as_ref().and_then(State::time) else { return };
+        let Some(stored) = state.as_ref().and_then(State::time) else {
+            return;
+        };
         if stored <= now {
             return;
         }
-        match (self, &mut *state) {
+        match (self, state) {
             (Self::Bucket(rule), Some(State::Bucket(bucket))) => {
                 *bucket = rule.at_level(rule.level_at(bucket, now), now);
             }
             (Self::FixedWindow(rule), Some(State::FixedWindow(window))) => {
-                keep(state, rule.advance(*window, now).map(State::FixedWindow));
+                *window = rule.advance(*window, now).unwrap_or(*window);
             }
             (Self::SlidingWindow(rule), Some(State::SlidingWindow(windows))) => {
-                keep(state, rule.advance(*windows, now).map(State::SlidingWindow));
+                *windows = rule.advance(*windows, now).unwrap_or(*windows);
             }
             (Self::SlidingLog(rule), Some(State::SlidingLog(log))) => rule.advance(log, now),
             _ => {}
@@ -213,13 +225,15 @@ impl Rule {
     #[must_use]
     pub fn reset_after(&self, state: &State, now: Timestamp) -> u64 {
         match (self, state) {
-            (Self::Bucket(rule), State::Bucket(bucket)) => rule.reset_after(rule.level_at(bucket, now), now),
-            (Self::FixedWindow(rule), State::FixedWindow(window)) => {
-                rule.advance(*window, now).map_or(0, |window| rule.window_left(window.start, now))
+            (Self::Bucket(rule), State::Bucket(bucket)) => {
+                rule.reset_after(rule.level_at(bucket, now), now)
             }
-            (Self::SlidingWindow(rule), State::SlidingWindow(windows)) => {
-                rule.advance(*windows, now).map_or(0, |windows| rule.reset_after(&windows, now))
-            }
+            (Self::FixedWindow(rule), State::FixedWindow(window)) => rule
+                .advance(*window, now)
+                .map_or(0, |window| rule.window_left(window.start, now)),
+            (Self::SlidingWindow(rule), State::SlidingWindow(windows)) => rule
+                .advance(*windows, now)
+                .map_or(0, |windows| rule.reset_after(&windows, now)),
             (Self::SlidingLog(rule), State::SlidingLog(log)) => rule.reset_after(log, now),
             _ => 0,
         }

@@ -7,11 +7,11 @@ use crate::time::Timestamp;
 
 /// Hits at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LogEntry {
+struct LogEntry {
     /// When they were admitted.
-    pub at: Timestamp,
+    at: Timestamp,
     /// Units charged since the log began, up to and including this entry. It wraps: only differences count.
-    pub total: u64,
+    total: u64,
 }
 
 /// The state of a sliding-log key: one entry per instant, oldest first, with running totals.
@@ -36,6 +36,7 @@ impl SlidingLogState {
     }
 
     /// The instants and the units charged at each, oldest first.
+    #[must_use]
     pub fn hits(&self) -> impl ExactSizeIterator<Item = (Timestamp, u64)> + '_ {
         let mut before = self.base;
         self.entries.iter().map(move |entry| {
@@ -158,11 +159,13 @@ impl SlidingLogRule {
     }
 
     fn expired(&self, log: &SlidingLogState, now: Timestamp) -> usize {
-        log.entries.partition_point(|entry| entry.at.as_micros() + self.period <= now.as_micros())
+        log.entries
+            .partition_point(|entry| entry.at.as_micros() + self.period <= now.as_micros())
     }
 
     fn used(&self, log: &SlidingLogState, now: Timestamp) -> u64 {
-        log.total().wrapping_sub(log.total_before(self.expired(log, now)))
+        log.total()
+            .wrapping_sub(log.total_before(self.expired(log, now)))
     }
 
     fn admits(&self, log: &SlidingLogState, now: Timestamp, cost: u64) -> bool {
@@ -193,7 +196,11 @@ impl SlidingLogRule {
     fn verdict(&self, log: &SlidingLogState, now: Timestamp, cost: u64, allowed: bool) -> Verdict {
         let used = self.used(log, now);
         let reset_at = now.as_micros() + self.reset_after(log, now);
-        let retry_at = if allowed || cost > self.limit { 0 } else { self.retry_at(log, now, cost) };
+        let retry_at = if allowed || cost > self.limit {
+            0
+        } else {
+            self.retry_at(log, now, cost)
+        };
         Verdict::sliding_log(allowed, used, retry_at, reset_at)
     }
 
@@ -208,9 +215,12 @@ impl SlidingLogRule {
         let room = self.limit - cost;
         let excess = log.total().wrapping_sub(before).saturating_sub(room);
         let freeing = log.entries.partition_point(|entry| {
-            entry.at.as_micros() + self.period <= now.as_micros() || entry.total.wrapping_sub(before) < excess
+            entry.at.as_micros() + self.period <= now.as_micros()
+                || entry.total.wrapping_sub(before) < excess
         });
-        log.entries.get(freeing).map_or(0, |entry| self.expiry(entry.at, now))
+        log.entries
+            .get(freeing)
+            .map_or(0, |entry| self.expiry(entry.at, now))
     }
 
     pub(crate) fn remaining(&self, verdict: &Verdict) -> u64 {
@@ -224,6 +234,8 @@ impl SlidingLogRule {
 
     /// Microseconds from `now` until the log is empty.
     pub(crate) fn reset_after(&self, log: &SlidingLogState, now: Timestamp) -> u64 {
-        log.newest().map_or(0, |newest| self.expiry(newest, now).saturating_sub(now.as_micros()))
+        log.newest().map_or(0, |newest| {
+            self.expiry(newest, now).saturating_sub(now.as_micros())
+        })
     }
 }

@@ -48,12 +48,20 @@ impl SlidingWindowRule {
         now: Timestamp,
         op: Op,
     ) -> (Option<SlidingWindowState>, Verdict) {
-        let windows = state
-            .and_then(|state| self.advance(state, now))
-            .unwrap_or(SlidingWindowState { start: now, count: 0, previous: 0 });
+        let windows =
+            state
+                .and_then(|state| self.advance(state, now))
+                .unwrap_or(SlidingWindowState {
+                    start: now,
+                    count: 0,
+                    previous: 0,
+                });
         match op {
             Op::Hit(cost) if self.admits(&windows, now, cost.get()) => {
-                let charged = SlidingWindowState { count: windows.count + cost.get(), ..windows };
+                let charged = SlidingWindowState {
+                    count: windows.count + cost.get(),
+                    ..windows
+                };
                 (Some(charged), Verdict::sliding_window(true, charged))
             }
             Op::Hit(_) => {
@@ -82,20 +90,33 @@ impl SlidingWindowRule {
 
     fn estimate(&self, state: &SlidingWindowState, now: Timestamp) -> u64 {
         let gone = now.as_micros().saturating_sub(state.start.as_micros());
-        self.weight(state.previous, gone).saturating_add(state.count)
+        self.weight(state.previous, gone)
+            .saturating_add(state.count)
     }
 
     /// The windows around `now`; `None` once nothing charged counts any more. A window from the future begins now.
-    pub(crate) fn advance(&self, state: SlidingWindowState, now: Timestamp) -> Option<SlidingWindowState> {
+    pub(crate) fn advance(
+        &self,
+        state: SlidingWindowState,
+        now: Timestamp,
+    ) -> Option<SlidingWindowState> {
         let rolled = if now < state.start {
-            SlidingWindowState { start: now, ..state }
+            SlidingWindowState {
+                start: now,
+                ..state
+            }
         } else {
             let gone = now.as_micros() - state.start.as_micros();
             if gone < self.period {
                 state
             } else if gone - self.period < self.period {
-                let start = Timestamp::saturating_from_micros(state.start.as_micros() + self.period);
-                SlidingWindowState { start, count: 0, previous: state.count }
+                let start =
+                    Timestamp::saturating_from_micros(state.start.as_micros() + self.period);
+                SlidingWindowState {
+                    start,
+                    count: 0,
+                    previous: state.count,
+                }
             } else {
                 return None;
             }
@@ -111,7 +132,10 @@ impl SlidingWindowRule {
     fn settled(state: SlidingWindowState, settlement: &Settlement) -> SlidingWindowState {
         let charged = settlement.charged.get();
         let count = if settlement.actual > charged {
-            state.count.saturating_add(settlement.actual - charged).min(MAX_STORED)
+            state
+                .count
+                .saturating_add(settlement.actual - charged)
+                .min(MAX_STORED)
         } else if settlement.charged_at >= state.start {
             state.count.saturating_sub(charged - settlement.actual)
         } else {
@@ -121,7 +145,8 @@ impl SlidingWindowRule {
     }
 
     pub(crate) fn remaining(&self, verdict: &Verdict, at: Timestamp) -> u64 {
-        self.limit.saturating_sub(self.estimate(&verdict.windows(), at))
+        self.limit
+            .saturating_sub(self.estimate(&verdict.windows(), at))
     }
 
     /// Microseconds from `at` until a hit of `cost` fits; `None` if it never will.

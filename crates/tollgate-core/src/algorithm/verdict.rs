@@ -22,7 +22,10 @@ impl Verdict {
     #[must_use]
     #[inline]
     pub const fn bucket(allowed: bool, level: u64) -> Self {
-        Self { allowed, words: [level, 0, 0] }
+        Self {
+            allowed,
+            words: [level, 0, 0],
+        }
     }
 
     /// For a fixed window: the window around the judged instant, `None` if the key has none.
@@ -40,7 +43,10 @@ impl Verdict {
     #[must_use]
     #[inline]
     pub const fn sliding_window(allowed: bool, windows: SlidingWindowState) -> Self {
-        Self { allowed, words: [windows.count, windows.start.as_micros(), windows.previous] }
+        Self {
+            allowed,
+            words: [windows.count, windows.start.as_micros(), windows.previous],
+        }
     }
 
     /// For a sliding log: the live sum, and the microseconds since the epoch at which a denied hit fits (`0` if it was
@@ -48,7 +54,10 @@ impl Verdict {
     #[must_use]
     #[inline]
     pub const fn sliding_log(allowed: bool, used: u64, retry_at: u64, reset_at: u64) -> Self {
-        Self { allowed, words: [used, retry_at, reset_at] }
+        Self {
+            allowed,
+            words: [used, retry_at, reset_at],
+        }
     }
 
     /// Whether the check was admitted, or would be if it was a peek.
@@ -83,7 +92,11 @@ impl Verdict {
 
     pub(crate) const fn windows(&self) -> SlidingWindowState {
         let start = Timestamp::saturating_from_micros(self.words[1]);
-        SlidingWindowState { start, count: self.words[0], previous: self.words[2] }
+        SlidingWindowState {
+            start,
+            count: self.words[0],
+            previous: self.words[2],
+        }
     }
 
     pub(crate) const fn retry_at(&self) -> u64 {

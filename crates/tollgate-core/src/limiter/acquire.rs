@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::cost::Cost;
 use crate::algorithm::Op;
+use crate::cost::Cost;
 use crate::decision::Decision;
 use crate::error::Result;
 use crate::limiter::Limiter;
@@ -31,7 +31,11 @@ impl Acquire {
     /// Waits `max_wait` at most, for one unit, without jitter.
     #[must_use]
     pub const fn within(max_wait: Duration) -> Self {
-        Self { max_wait, jitter: Duration::ZERO, cost: Cost::ONE }
+        Self {
+            max_wait,
+            jitter: Duration::ZERO,
+            cost: Cost::ONE,
+        }
     }
 
     /// Waits for `cost` units.
@@ -45,7 +49,10 @@ impl Acquire {
     /// The maximum wait holds all the same.
     #[must_use]
     pub const fn jitter(self, most: Duration) -> Self {
-        Self { jitter: most, ..self }
+        Self {
+            jitter: most,
+            ..self
+        }
     }
 
     fn jittered(&self, wait: Duration) -> Duration {

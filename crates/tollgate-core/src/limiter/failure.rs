@@ -7,7 +7,11 @@ use std::time::Duration;
 /// Only the store's own trouble is turned into an answer. A mistake of the caller (an empty subject, a cost of zero,
 /// something the store does not support) stays an error in every mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
 pub enum FailureMode {
     /// Admit: the service stays up, unlimited until the store is back.
     #[default]

@@ -46,25 +46,39 @@ impl<S: Store> Limiter<S> {
     /// A limiter that enforces `policies` on `store`: a [`Quota`](crate::Quota), a [`Policy`](crate::Policy), or
     /// [`Policies`] for several.
     pub fn new(store: S, policies: impl Into<Policies>) -> Self {
-        Self { store, policies: policies.into(), failure_mode: FailureMode::default(), clock: None }
+        Self {
+            store,
+            policies: policies.into(),
+            failure_mode: FailureMode::default(),
+            clock: None,
+        }
     }
 
     /// Counts apart from limiters of every other scope.
     #[must_use]
     pub fn scope(self, scope: &str) -> Self {
-        Self { policies: self.policies.scope(scope), ..self }
+        Self {
+            policies: self.policies.scope(scope),
+            ..self
+        }
     }
 
     /// Counts under another prefix: for applications that share a store.
     #[must_use]
     pub fn prefix(self, prefix: &str) -> Self {
-        Self { policies: self.policies.prefix(prefix), ..self }
+        Self {
+            policies: self.policies.prefix(prefix),
+            ..self
+        }
     }
 
     /// What to answer when the store cannot; [`FailureMode::Open`] unless set. A policy's own mode goes first.
     #[must_use]
     pub fn on_failure(self, failure_mode: FailureMode) -> Self {
-        Self { failure_mode, ..self }
+        Self {
+            failure_mode,
+            ..self
+        }
     }
 
     /// Judges by `clock` instead of by the store's own: for tests and simulations.
@@ -72,7 +86,10 @@ impl<S: Store> Limiter<S> {
     /// Not for production: a store shared by several machines has one clock, and they have many.
     #[must_use]
     pub fn clock(self, clock: impl Clock) -> Self {
-        Self { clock: Some(Arc::new(clock)), ..self }
+        Self {
+            clock: Some(Arc::new(clock)),
+            ..self
+        }
     }
 
     /// The store.
@@ -98,7 +115,11 @@ impl<S: Store> Limiter<S> {
     ///
     /// # Errors
     /// As [`hit`](Self::hit), and [`ErrorKind::InvalidInput`] for zero units.
-    pub async fn hit_n(&self, subject: impl AsRef<[u8]> + Send + Sync, units: u64) -> Result<Decision<'_>> {
+    pub async fn hit_n(
+        &self,
+        subject: impl AsRef<[u8]> + Send + Sync,
+        units: u64,
+    ) -> Result<Decision<'_>> {
         self.ask(subject.as_ref(), Op::Hit(Cost::new(units)?)).await
     }
 
@@ -114,8 +135,13 @@ impl<S: Store> Limiter<S> {
     ///
     /// # Errors
     /// As [`hit_n`](Self::hit_n).
-    pub async fn peek_n(&self, subject: impl AsRef<[u8]> + Send + Sync, units: u64) -> Result<Decision<'_>> {
-        self.ask(subject.as_ref(), Op::Peek(Cost::new(units)?)).await
+    pub async fn peek_n(
+        &self,
+        subject: impl AsRef<[u8]> + Send + Sync,
+        units: u64,
+    ) -> Result<Decision<'_>> {
+        self.ask(subject.as_ref(), Op::Peek(Cost::new(units)?))
+            .await
     }
 
     /// Forgets `subject` under every policy, as if it had never been seen. Returns whether there was anything to forget.
@@ -129,25 +155,40 @@ impl<S: Store> Limiter<S> {
         if let [only] = bound {
             return Ok(self.store.reset(&[Key::new(&only.space, subject)?]).await? > 0);
         }
-        let keys = bound.iter().map(|bound| Key::new(&bound.space, subject)).collect::<Result<Vec<_>>>()?;
+        let keys = bound
+            .iter()
+            .map(|bound| Key::new(&bound.space, subject))
+            .collect::<Result<Vec<_>>>()?;
         Ok(self.store.reset(&keys).await? > 0)
     }
 
     async fn ask(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
         let bound = self.policies.bound();
         let answer = if let [only] = bound {
-            let check = Check { key: Key::new(&only.space, subject)?, policy: &only.policy, op };
-            self.store.apply(Batch::of_one(&check).at(self.instant())).await
+            let check = Check {
+                key: Key::new(&only.space, subject)?,
+                policy: &only.policy,
+                op,
+            };
+            self.store
+                .apply(Batch::of_one(&check).at(self.instant()))
+                .await
         } else {
             let checks = self.checks(subject, op)?;
-            self.store.apply(Batch::new(&checks)?.at(self.instant())).await
+            self.store
+                .apply(Batch::new(&checks)?.at(self.instant()))
+                .await
         };
         self.decide(answer, op)
     }
 
     fn checks<'a>(&'a self, subject: &'a [u8], op: Op) -> Result<Vec<Check<'a>>> {
         let check = |bound: &'a policies::Bound| {
-            Ok(Check { key: Key::new(&bound.space, subject)?, policy: &bound.policy, op })
+            Ok(Check {
+                key: Key::new(&bound.space, subject)?,
+                policy: &bound.policy,
+                op,
+            })
         };
         self.policies.bound().iter().map(check).collect()
     }
@@ -160,11 +201,22 @@ impl<S: Store> Limiter<S> {
     fn decide(&self, answer: Result<Verdicts>, op: Op) -> Result<Decision<'_>> {
         match answer {
             Ok(verdicts) if verdicts.as_slice().len() == self.policies.len() => {
-                Ok(Decision::judged(&self.policies, verdicts, op.cost(), matches!(op, Op::Hit(_))))
+                Ok(Decision::judged(
+                    &self.policies,
+                    verdicts,
+                    op.cost(),
+                    matches!(op, Op::Hit(_)),
+                ))
             }
             Ok(verdicts) => {
                 let (asked, answered) = (self.policies.len(), verdicts.as_slice().len());
-                self.fail(Error::new(ErrorKind::Other, format!("{asked} checks had {answered} answers")), op)
+                self.fail(
+                    Error::new(
+                        ErrorKind::Other,
+                        format!("{asked} checks had {answered} answers"),
+                    ),
+                    op,
+                )
             }
             Err(error) => self.fail(error, op),
         }
@@ -175,7 +227,12 @@ impl<S: Store> Limiter<S> {
         if error.kind().is_callers_fault() {
             return Err(error);
         }
-        Ok(Decision::failed(&self.policies, error, self.failure_mode, op.cost()))
+        Ok(Decision::failed(
+            &self.policies,
+            error,
+            self.failure_mode,
+            op.cost(),
+        ))
     }
 }
 
@@ -210,7 +267,11 @@ impl<S: InProcessStore> Limiter<S> {
     #[inline]
     fn ask_now(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
         let answer = if let [only] = self.policies.bound() {
-            let check = Check { key: Key::new(&only.space, subject)?, policy: &only.policy, op };
+            let check = Check {
+                key: Key::new(&only.space, subject)?,
+                policy: &only.policy,
+                op,
+            };
             self.store.judge(&Batch::of_one(&check).at(self.instant()))
         } else {
             let checks = self.checks(subject, op)?;

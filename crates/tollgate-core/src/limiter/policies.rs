@@ -56,48 +56,81 @@ impl Policies {
         if policies.is_empty() || policies.len() > Batch::MAX_CHECKS {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!("a limiter has 1 to {} policies, not {}", Batch::MAX_CHECKS, policies.len()),
+                format!(
+                    "a limiter has 1 to {} policies, not {}",
+                    Batch::MAX_CHECKS,
+                    policies.len()
+                ),
             ));
         }
         for (index, policy) in policies.iter().enumerate() {
-            if policies[..index].iter().any(|earlier| earlier.name() == policy.name()) {
+            if policies[..index]
+                .iter()
+                .any(|earlier| earlier.name() == policy.name())
+            {
                 return Err(Error::new(
                     ErrorKind::InvalidInput,
-                    format!("two policies are named {:?}; give each a name of its own", policy.name()),
+                    format!(
+                        "two policies are named {:?}; give each a name of its own",
+                        policy.name()
+                    ),
                 ));
             }
         }
-        Ok(Self::bind(Arc::from(Self::DEFAULT_PREFIX), Arc::from(Self::DEFAULT_SCOPE), policies))
+        Ok(Self::bind(
+            Arc::from(Self::DEFAULT_PREFIX),
+            Arc::from(Self::DEFAULT_SCOPE),
+            policies,
+        ))
     }
 
     fn bind(prefix: Arc<str>, scope: Arc<str>, policies: impl IntoIterator<Item = Policy>) -> Self {
         let bound = policies
             .into_iter()
-            .map(|policy| Bound { space: Space::new(&prefix, &scope, &policy), policy })
+            .map(|policy| Bound {
+                space: Space::new(&prefix, &scope, &policy),
+                policy,
+            })
             .collect();
-        Self(Arc::new(Inner { prefix, scope, bound }))
+        Self(Arc::new(Inner {
+            prefix,
+            scope,
+            bound,
+        }))
     }
 
     /// The same policies, counted apart from those of every other scope.
     #[must_use]
     pub fn scope(&self, scope: &str) -> Self {
-        Self::bind(Arc::clone(&self.0.prefix), Arc::from(scope), self.iter().cloned())
+        Self::bind(
+            Arc::clone(&self.0.prefix),
+            Arc::from(scope),
+            self.iter().cloned(),
+        )
     }
 
     /// The same policies under another prefix: for applications that share a store.
     #[must_use]
     pub fn prefix(&self, prefix: &str) -> Self {
-        Self::bind(Arc::from(prefix), Arc::clone(&self.0.scope), self.iter().cloned())
+        Self::bind(
+            Arc::from(prefix),
+            Arc::clone(&self.0.scope),
+            self.iter().cloned(),
+        )
     }
 
     /// The policies, in order.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Policy> + '_ {
         self.0.bound.iter().map(|bound| &bound.policy)
     }
 
     /// How many there are.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "there is always at least one policy")]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "there is always at least one policy"
+    )]
     pub fn len(&self) -> usize {
         self.0.bound.len()
     }
@@ -120,7 +153,11 @@ impl Policies {
 
 impl From<Policy> for Policies {
     fn from(policy: Policy) -> Self {
-        Self::bind(Arc::from(Self::DEFAULT_PREFIX), Arc::from(Self::DEFAULT_SCOPE), [policy])
+        Self::bind(
+            Arc::from(Self::DEFAULT_PREFIX),
+            Arc::from(Self::DEFAULT_SCOPE),
+            [policy],
+        )
     }
 }
 

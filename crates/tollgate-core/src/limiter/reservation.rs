@@ -79,7 +79,11 @@ impl<S: Store> Limiter<S> {
             subject: subject.into(),
             charged_at: verdicts.at(),
             charged,
-            marks: verdicts.as_slice().iter().map(crate::Verdict::mark).collect(),
+            marks: verdicts
+                .as_slice()
+                .iter()
+                .map(crate::Verdict::mark)
+                .collect(),
         });
         Ok(Reservation { decision, receipt })
     }
@@ -94,15 +98,36 @@ impl<S: Store> Limiter<S> {
     /// The store's own trouble: a correction that may not have happened is never reported as one. The receipt is used
     /// up all the same, since a second attempt might count twice.
     pub async fn settle(&self, receipt: Receipt, actual: u64) -> Result<Report> {
-        let Receipt { policies, subject, charged_at, charged, marks } = receipt;
+        let Receipt {
+            policies,
+            subject,
+            charged_at,
+            charged,
+            marks,
+        } = receipt;
         let mut checks = Vec::with_capacity(marks.len());
         for (bound, mark) in policies.bound().iter().zip(marks) {
-            let op = Op::Settle(Settlement { charged_at, charged, mark, actual });
-            checks.push(Check { key: Key::new(&bound.space, &subject)?, policy: &bound.policy, op });
+            let op = Op::Settle(Settlement {
+                charged_at,
+                charged,
+                mark,
+                actual,
+            });
+            checks.push(Check {
+                key: Key::new(&bound.space, &subject)?,
+                policy: &bound.policy,
+                op,
+            });
         }
-        let verdicts = self.store.apply(Batch::new(&checks)?.at(self.instant())).await?;
+        let verdicts = self
+            .store
+            .apply(Batch::new(&checks)?.at(self.instant()))
+            .await?;
         if verdicts.as_slice().len() != checks.len() {
-            return Err(Error::new(ErrorKind::Other, "the store left a settlement without an answer"));
+            return Err(Error::new(
+                ErrorKind::Other,
+                "the store left a settlement without an answer",
+            ));
         }
         Ok(Decision::judged(&policies, verdicts, charged, false).to_report())
     }
