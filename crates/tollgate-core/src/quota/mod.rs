@@ -1,0 +1,303 @@
+//! Quotas: how many units per period, and how many at once.
+
+mod display;
+mod error;
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+pub use error::QuotaError;
+
+/// `limit` units per `period`, with an optional `burst`.
+///
+/// A value of this type is always legal: the limit lies between 0 and [`MAX_LIMIT`](Self::MAX_LIMIT), the
+/// period is a whole number of milliseconds between [`MIN_PERIOD`](Self::MIN_PERIOD) and
+/// [`MAX_PERIOD`](Self::MAX_PERIOD), and the burst, where there is one, between 1 and
+/// [`MAX_BURST`](Self::MAX_BURST). Limit 0 is legal and means that everything is blocked; it has no burst.
+///
+/// Two quotas are equal when limit, period and burst are. `60/minute` and `1/second` are not: they drain
+/// at one rate but admit different peaks. A burst equal to the limit says nothing new and is kept as no
+/// burst at all.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_core::Quota;
+///
+/// const API: Quota = Quota::per_minute(100);
+///
+/// assert_eq!(API.limit(), 100);
+/// assert_eq!(API.period(), Duration::from_secs(60));
+/// assert_eq!(API.capacity(), 100);
+///
+/// let uploads = Quota::new(3, Duration::from_millis(1_500))?.with_burst(10)?;
+/// assert_eq!(uploads.capacity(), 10);
+/// # Ok::<(), tollgate_core::QuotaError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Quota {
+    limit: u64,
+    period_micros: u64,
+    /// Never equal to `limit`, so that equal meanings are equal values.
+    burst: Option<NonZeroU64>,
+}
+
+impl Quota {
+    /// The largest limit: 10^12 units.
+    pub const MAX_LIMIT: u64 = 1_000_000_000_000;
+
+    /// The largest burst: 10^12 units.
+    pub const MAX_BURST: u64 = 1_000_000_000_000;
+
+    /// The shortest period: 1 millisecond, which is also the step of all periods.
+    pub const MIN_PERIOD: Duration = Duration::from_millis(1);
+
+    /// The longest period: 400 days, so that a calendar year fits with room to spare.
+    pub const MAX_PERIOD: Duration = Duration::from_secs(400 * 86_400);
+
+    /// `limit` units per `period`, without a burst.
+    ///
+    /// # Errors
+    ///
+    /// [`QuotaError`] when `limit` is above [`MAX_LIMIT`](Self::MAX_LIMIT), or when `period` is outside
+    /// [`MIN_PERIOD`](Self::MIN_PERIOD) to [`MAX_PERIOD`](Self::MAX_PERIOD) or not a whole number of
+    /// milliseconds.
+    ///
+    /// # Examples
+    ///
+    /// The constructor is `const`, so a mistake in a constant stops the build:
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_core::Quota;
+    ///
+    /// const LOGIN: Quota = match Quota::new(5, Duration::from_secs(15 * 60)) {
+    ///     Ok(quota) => quota,
+    ///     Err(_) => panic!("not a quota"),
+    /// };
+    /// assert_eq!(LOGIN.to_string(), "5/15 minutes");
+    /// ```
+    pub const fn new(limit: u64, period: Duration) -> Result<Self, QuotaError> {
+        if limit > Self::MAX_LIMIT {
+            return Err(QuotaError::LimitTooLarge { limit });
+        }
+        if period.is_zero() {
+            return Err(QuotaError::PeriodZero);
+        }
+        if period.as_nanos() < Self::MIN_PERIOD.as_nanos() {
+            return Err(QuotaError::PeriodTooShort { period });
+        }
+        if period.as_nanos() > Self::MAX_PERIOD.as_nanos() {
+            return Err(QuotaError::PeriodTooLong { period });
+        }
+        if !period.subsec_nanos().is_multiple_of(1_000_000) {
+            return Err(QuotaError::PeriodNotWholeMilliseconds { period });
+        }
+        Ok(Self {
+            limit,
+            period_micros: period.as_secs() * 1_000_000 + period.subsec_micros() as u64,
+            burst: None,
+        })
+    }
+
+    /// `limit` units per second.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate_core::Quota;
+    ///
+    /// const SEARCH: Quota = Quota::per_second(5);
+    /// assert_eq!(SEARCH.to_string(), "5/second");
+    /// ```
+    #[must_use]
+    pub const fn per_second(limit: u32) -> Self {
+        Self::per(limit, 1)
+    }
+
+    /// `limit` units per minute.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate_core::Quota;
+    ///
+    /// assert_eq!(Quota::per_minute(100).to_string(), "100/minute");
+    /// ```
+    #[must_use]
+    pub const fn per_minute(limit: u32) -> Self {
+        Self::per(limit, 60)
+    }
+
+    /// `limit` units per hour.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate_core::Quota;
+    ///
+    /// assert_eq!(Quota::per_hour(1_000).to_string(), "1000/hour");
+    /// ```
+    #[must_use]
+    pub const fn per_hour(limit: u32) -> Self {
+        Self::per(limit, 3_600)
+    }
+
+    /// `limit` units per day of 24 hours.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate_core::Quota;
+    ///
+    /// assert_eq!(Quota::per_day(50_000).to_string(), "50000/day");
+    /// ```
+    #[must_use]
+    pub const fn per_day(limit: u32) -> Self {
+        Self::per(limit, 86_400)
+    }
+
+    /// `limit` units per week of seven days.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate_core::Quota;
+    ///
+    /// assert_eq!(Quota::per_week(7).to_string(), "7/week");
+    /// ```
+    #[must_use]
+    pub const fn per_week(limit: u32) -> Self {
+        Self::per(limit, 7 * 86_400)
+    }
+
+    /// Every `u32` is a legal limit and `seconds` comes from the callers above, so this cannot fail.
+    const fn per(limit: u32, seconds: u64) -> Self {
+        Self {
+            limit: limit as u64,
+            period_micros: seconds * 1_000_000,
+            burst: None,
+        }
+    }
+
+    /// The same quota with room for `burst` units at once, in place of any burst it had.
+    ///
+    /// The burst may be smaller or larger than the limit. A burst equal to the limit is what a quota
+    /// without one admits, and is stored so.
+    ///
+    /// # Errors
+    ///
+    /// [`QuotaError`] when `burst` is 0 or above [`MAX_BURST`](Self::MAX_BURST), or when the limit is 0:
+    /// such a burst would pass once and never be refilled, which is neither blocked nor limited.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate_core::{Quota, QuotaError};
+    ///
+    /// let quota = Quota::per_second(20).with_burst(100)?;
+    /// assert_eq!(quota.to_string(), "20/second burst 100");
+    /// assert_eq!(Quota::per_second(0).with_burst(5), Err(QuotaError::BurstWhileBlocked));
+    /// # Ok::<(), QuotaError>(())
+    /// ```
+    pub const fn with_burst(self, burst: u64) -> Result<Self, QuotaError> {
+        let Some(size) = NonZeroU64::new(burst) else {
+            return Err(QuotaError::BurstZero);
+        };
+        if burst > Self::MAX_BURST {
+            return Err(QuotaError::BurstTooLarge { burst });
+        }
+        if self.limit == 0 {
+            return Err(QuotaError::BurstWhileBlocked);
+        }
+        let burst = if burst == self.limit {
+            None
+        } else {
+            Some(size)
+        };
+        Ok(Self { burst, ..self })
+    }
+
+    /// Units per period; 0 means that everything is blocked.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate_core::Quota;
+    ///
+    /// assert_eq!(Quota::per_day(0).limit(), 0);
+    /// ```
+    #[must_use]
+    pub const fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// The period, a whole number of milliseconds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_core::Quota;
+    ///
+    /// assert_eq!(Quota::per_hour(1).period(), Duration::from_secs(3_600));
+    /// ```
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        Duration::from_micros(self.period_micros)
+    }
+
+    /// The period in microseconds, the unit in which every algorithm counts time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate_core::Quota;
+    ///
+    /// assert_eq!(Quota::per_second(1).period_micros(), 1_000_000);
+    /// ```
+    #[must_use]
+    pub const fn period_micros(&self) -> u64 {
+        self.period_micros
+    }
+
+    /// The burst, where it differs from the limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate_core::Quota;
+    ///
+    /// assert_eq!(Quota::per_second(20).burst(), None);
+    /// assert_eq!(Quota::per_second(20).with_burst(100)?.burst(), Some(100));
+    /// assert_eq!(Quota::per_second(20).with_burst(20)?.burst(), None);
+    /// # Ok::<(), tollgate_core::QuotaError>(())
+    /// ```
+    #[must_use]
+    pub const fn burst(&self) -> Option<u64> {
+        match self.burst {
+            Some(burst) => Some(burst.get()),
+            None => None,
+        }
+    }
+
+    /// How many units fit at once: the burst, or the limit where there is none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate_core::Quota;
+    ///
+    /// assert_eq!(Quota::per_second(20).capacity(), 20);
+    /// assert_eq!(Quota::per_second(20).with_burst(100)?.capacity(), 100);
+    /// # Ok::<(), tollgate_core::QuotaError>(())
+    /// ```
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        match self.burst {
+            Some(burst) => burst.get(),
+            None => self.limit,
+        }
+    }
+}
