@@ -29,7 +29,7 @@ pub use key::{Key, Space, join_subject};
 pub use limiter::Acquire;
 pub use limiter::{FailureMode, Limiter, Policies, Receipt, Reservation};
 pub use policy::Policy;
-pub use quota::{Quota, QuotaError};
+pub use quota::{ParseQuotaError, ParseQuotaErrorKind, Quota, QuotaError, QuotaList};
 pub use shared::SharedStore;
 pub use store::{Capabilities, InProcessStore, Store};
 pub use time::Timestamp;

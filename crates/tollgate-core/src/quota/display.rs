@@ -3,17 +3,11 @@
 use std::fmt;
 
 use super::Quota;
-
-/// The units of the canonical spelling with their length in microseconds, longest first.
-const UNITS: [(&str, u64); 5] = [
-    ("week", 7 * 86_400_000_000),
-    ("day", 86_400_000_000),
-    ("hour", 3_600_000_000),
-    ("minute", 60_000_000),
-    ("second", 1_000_000),
-];
+use super::unit::UNITS;
 
 /// The canonical spelling: the longest unit that divides the period, and the burst where there is one.
+///
+/// It parses back to the same value for every quota.
 ///
 /// # Examples
 ///
@@ -30,7 +24,7 @@ const UNITS: [(&str, u64); 5] = [
 impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/", self.limit)?;
-        write_period(f, self.period_micros)?;
+        write_period(f, self.period_micros / 1_000)?;
         match self.burst {
             Some(burst) => write!(f, " burst {burst}"),
             None => Ok(()),
@@ -38,14 +32,15 @@ impl fmt::Display for Quota {
     }
 }
 
-fn write_period(f: &mut fmt::Formatter<'_>, micros: u64) -> fmt::Result {
-    let unit = UNITS
-        .into_iter()
-        .find(|(_, length)| micros.is_multiple_of(*length));
-    match unit {
-        Some((name, length)) if micros == length => f.write_str(name),
-        Some((name, length)) => write!(f, "{} {name}s", micros / length),
-        None if micros == 1_000 => f.write_str("ms"),
-        None => write!(f, "{} ms", micros / 1_000),
+fn write_period(f: &mut fmt::Formatter<'_>, millis: u64) -> fmt::Result {
+    // The last unit is one millisecond and divides every period.
+    for unit in &UNITS {
+        if millis == unit.millis {
+            return f.write_str(unit.singular);
+        }
+        if millis.is_multiple_of(unit.millis) {
+            return write!(f, "{} {}", millis / unit.millis, unit.plural);
+        }
     }
+    Ok(())
 }

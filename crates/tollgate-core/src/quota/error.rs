@@ -7,7 +7,7 @@ use super::Quota;
 /// Why a typed constructor refused the numbers it was given.
 ///
 /// The value is `Copy` and has no destructor, so a constructor's result can be matched in a `const`.
-/// Text is refused with a `ParseQuotaError`, which adds the column.
+/// Text is refused with a [`ParseQuotaError`](super::ParseQuotaError), which adds the column.
 ///
 /// # Examples
 ///

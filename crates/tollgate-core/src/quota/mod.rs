@@ -1,12 +1,21 @@
 //! Quotas: how many units per period, and how many at once.
 
+mod cursor;
 mod display;
 mod error;
+mod list;
+mod parse;
+mod parse_error;
+#[cfg(feature = "serde")]
+mod serde;
+mod unit;
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 pub use error::QuotaError;
+pub use list::QuotaList;
+pub use parse_error::{ParseQuotaError, ParseQuotaErrorKind};
 
 /// `limit` units per `period`, with an optional `burst`.
 ///
@@ -18,6 +27,24 @@ pub use error::QuotaError;
 /// Two quotas are equal when limit, period and burst are. `60/minute` and `1/second` are not: they drain
 /// at one rate but admit different peaks. A burst equal to the limit says nothing new and is kept as no
 /// burst at all.
+///
+/// # Text
+///
+/// A quota is read from text with [`str::parse`], and `Display` writes a canonical form that parses back
+/// to the same value:
+///
+/// | text | meaning | canonical form |
+/// |---|---|---|
+/// | `100/minute`, `100 per minute`, `100 / Min` | 100 each minute | `100/minute` |
+/// | `10/15seconds`, `10 per 15 s` | 10 each 15 seconds | `10/15 seconds` |
+/// | `20/s burst 100` | 20 each second, 100 at once | `20/second burst 100` |
+/// | `10/ms` | 10 each millisecond | `10/ms` |
+/// | `0/day` | blocked | `0/day` |
+///
+/// Units are second, minute, hour, day, week and millisecond, in singular or plural, and
+/// `s sec secs m min mins h hr hrs d w ms`, in any case of the letters. Months, years, fractions, signs,
+/// separators between digits and leading zeros are refused; a [`ParseQuotaError`] says where and what
+/// would be accepted. Several quotas in one text are a [`QuotaList`].
 ///
 /// # Examples
 ///
@@ -79,9 +106,23 @@ impl Quota {
     /// assert_eq!(LOGIN.to_string(), "5/15 minutes");
     /// ```
     pub const fn new(limit: u64, period: Duration) -> Result<Self, QuotaError> {
+        if let Err(error) = Self::check_limit(limit) {
+            return Err(error);
+        }
+        if let Err(error) = Self::check_period(period) {
+            return Err(error);
+        }
+        Ok(Self::from_checked(limit, period))
+    }
+
+    const fn check_limit(limit: u64) -> Result<(), QuotaError> {
         if limit > Self::MAX_LIMIT {
             return Err(QuotaError::LimitTooLarge { limit });
         }
+        Ok(())
+    }
+
+    const fn check_period(period: Duration) -> Result<(), QuotaError> {
         if period.is_zero() {
             return Err(QuotaError::PeriodZero);
         }
@@ -94,11 +135,17 @@ impl Quota {
         if !period.subsec_nanos().is_multiple_of(1_000_000) {
             return Err(QuotaError::PeriodNotWholeMilliseconds { period });
         }
-        Ok(Self {
+        Ok(())
+    }
+
+    /// A quota from a limit and a period that the two checks above have passed.
+    const fn from_checked(limit: u64, period: Duration) -> Self {
+        let period_micros = period.as_secs() * 1_000_000 + period.subsec_micros() as u64;
+        Self {
             limit,
-            period_micros: period.as_secs() * 1_000_000 + period.subsec_micros() as u64,
+            period_micros,
             burst: None,
-        })
+        }
     }
 
     /// `limit` units per second.
