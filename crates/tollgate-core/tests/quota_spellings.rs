@@ -10,7 +10,7 @@ const DAY: u64 = 24 * HOUR;
 const WEEK: u64 = 7 * DAY;
 
 fn quota(limit: u64, millis: u64) -> Quota {
-    Quota::new(limit, Duration::from_millis(millis)).unwrap()
+    Quota::new(limit, Duration::from_millis(millis)).expect("a legal quota")
 }
 
 fn parse(text: &str) -> Quota {
