@@ -1,0 +1,17 @@
+//! `cargo xtask ci`: everything that has to pass before a change lands.
+
+use anyhow::Result;
+
+use crate::workspace::Workspace;
+use crate::{deny, features, semver, test};
+
+/// Runs each chore and stops at the first that fails.
+///
+/// # Errors
+/// If a chore fails.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    test::run(workspace)?;
+    features::run(workspace)?;
+    deny::run(false)?;
+    semver::run(workspace)
+}
