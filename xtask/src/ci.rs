@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::conformance::Require;
 use crate::workspace::Workspace;
 use crate::{deny, features, semver, test};
 
@@ -10,7 +11,7 @@ use crate::{deny, features, semver, test};
 /// # Errors
 /// If a chore fails.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    test::run(workspace)?;
+    test::run(workspace, Require::All)?;
     features::run(workspace)?;
     deny::run(false)?;
     semver::run(workspace)

@@ -9,11 +9,13 @@
 
 mod bench;
 mod ci;
+mod conformance;
 mod deny;
 mod features;
 mod semver;
 mod step;
 mod test;
+mod tidy;
 mod tools;
 mod workspace;
 
@@ -22,6 +24,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use crate::conformance::Require;
 use crate::workspace::Workspace;
 
 /// Tollgate's own chores.
@@ -35,9 +38,27 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Everything to run before pushing: format, tidy, lints, tests, documentation, conformance.
-    Test,
+    Test {
+        /// What happens to a conformance case that a store says it cannot pass.
+        #[arg(long, value_enum, default_value_t)]
+        require: Require,
+    },
     /// Everything that has to pass before a change lands: test, features, public-api, deny, semver.
     Ci,
+    /// Run the conformance kit against the stores and write the matrix of its cases.
+    Conformance {
+        /// A store to run, by its name in the matrix; may be repeated. All of them if left out.
+        #[arg(long)]
+        backend: Vec<String>,
+        /// What happens to a case that a store says it cannot pass.
+        #[arg(long, value_enum, default_value_t)]
+        require: Require,
+        /// Compare the matrix with the cases that the stores list; run and write nothing.
+        #[arg(long, conflicts_with_all = ["backend", "require"])]
+        check: bool,
+    },
+    /// Check rules about the sources that no compiler knows.
+    Tidy,
     /// Lint every published crate with each feature alone, with none and with all of them.
     Features,
     /// Check what the dependencies are allowed to be: versions, licences, sources.
@@ -71,8 +92,13 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<()> {
     let workspace = Workspace::load()?;
     match command {
-        Command::Test => test::run(&workspace),
+        Command::Test { require } => test::run(&workspace, require),
         Command::Ci => ci::run(&workspace),
+        Command::Conformance { check: true, .. } => conformance::check(&workspace),
+        Command::Conformance {
+            backend, require, ..
+        } => conformance::run(&workspace, &backend, require),
+        Command::Tidy => tidy::run(&workspace),
         Command::Features => features::run(&workspace),
         Command::Deny { advisories } => deny::run(advisories),
         Command::Semver => semver::run(&workspace),

@@ -44,6 +44,18 @@ pub(crate) fn run(title: &str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// The same for a check that is a function of xtask itself, `repeat` being the command that runs it alone.
+///
+/// # Errors
+/// If the check fails. The message holds the command that repeats it.
+pub(crate) fn check(title: &str, repeat: &str, check: impl FnOnce() -> Result<()>) -> Result<()> {
+    announce(title, repeat);
+    let started = Instant::now();
+    check().with_context(|| format!("{title} failed; repeat it with\n\n    {repeat}\n"))?;
+    println!("== {title}: ok in {:.1?}", started.elapsed());
+    Ok(())
+}
+
 /// What the command prints on its standard output.
 ///
 /// # Errors

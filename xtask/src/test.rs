@@ -3,8 +3,9 @@
 use anyhow::Result;
 use cargo_metadata::TargetKind;
 
+use crate::conformance::{self, Require};
 use crate::workspace::Workspace;
-use crate::{step, tools};
+use crate::{step, tidy, tools};
 
 const EVERYTHING: [&str; 2] = ["--workspace", "--all-features"];
 
@@ -12,13 +13,14 @@ const EVERYTHING: [&str; 2] = ["--workspace", "--all-features"];
 ///
 /// # Errors
 /// If a step fails; the message holds the command that repeats it.
-pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+pub(crate) fn run(workspace: &Workspace, require: Require) -> Result<()> {
     tools::ensure_component("rustfmt", "fmt")?;
     tools::ensure_component("clippy", "clippy")?;
     step::run(
         "format",
         step::cargo().args(["fmt", "--all", "--", "--check"]),
     )?;
+    step::check("sources", "cargo xtask tidy", tidy::check_sources)?;
     step::run(
         "lints",
         step::cargo().arg("clippy").args(EVERYTHING).args([
@@ -40,7 +42,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             .args(EVERYTHING)
             .arg("--no-deps")
             .env("RUSTDOCFLAGS", "-D warnings"),
-    )
+    )?;
+    conformance::run_and_check(workspace, require)
 }
 
 /// Unit and integration tests, with nextest where it is installed.
