@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::conformance::Require;
 use crate::workspace::Workspace;
-use crate::{deny, features, semver, test};
+use crate::{deny, features, public_api, semver, test};
 
 /// Runs each chore and stops at the first that fails.
 ///
@@ -13,6 +13,7 @@ use crate::{deny, features, semver, test};
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     test::run(workspace, Require::All)?;
     features::run(workspace)?;
+    public_api::run(workspace)?;
     deny::run(false)?;
     semver::run(workspace)
 }

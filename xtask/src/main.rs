@@ -12,6 +12,7 @@ mod ci;
 mod conformance;
 mod deny;
 mod features;
+mod public_api;
 mod semver;
 mod step;
 mod test;
@@ -61,6 +62,8 @@ enum Command {
     Tidy,
     /// Lint every published crate with each feature alone, with none and with all of them.
     Features,
+    /// Check that no published crate shows a type of a crate that its manifest does not declare.
+    PublicApi,
     /// Check what the dependencies are allowed to be: versions, licences, sources.
     Deny {
         /// Check the published security advisories too. Fetches their database.
@@ -100,6 +103,7 @@ fn run(command: Command) -> Result<()> {
         } => conformance::run(&workspace, &backend, require),
         Command::Tidy => tidy::run(&workspace),
         Command::Features => features::run(&workspace),
+        Command::PublicApi => public_api::run(&workspace),
         Command::Deny { advisories } => deny::run(advisories),
         Command::Semver => semver::run(&workspace),
         Command::Bench { suite, arguments } => bench::run(&workspace, &suite, &arguments),

@@ -51,7 +51,9 @@ pub(crate) fn run(title: &str, command: &mut Command) -> Result<()> {
 pub(crate) fn check(title: &str, repeat: &str, check: impl FnOnce() -> Result<()>) -> Result<()> {
     announce(title, repeat);
     let started = Instant::now();
-    check().with_context(|| format!("{title} failed; repeat it with\n\n    {repeat}\n"))?;
+    if let Err(error) = check() {
+        bail!("{title} failed: {error:#}; repeat it with\n\n    {repeat}\n");
+    }
     println!("== {title}: ok in {:.1?}", started.elapsed());
     Ok(())
 }

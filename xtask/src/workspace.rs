@@ -52,8 +52,13 @@ impl Workspace {
     /// The published members that are libraries.
     pub(crate) fn published_libraries(&self) -> Vec<&Package> {
         let mut members = self.published();
-        members.retain(|package| is_library(package));
+        members.retain(|package| library_name(package).is_some());
         members
+    }
+
+    /// Where cargo puts what it builds.
+    pub(crate) fn target_folder(&self) -> &Path {
+        self.metadata.target_directory.as_std_path()
     }
 
     /// The names of all targets of one kind, each once.
@@ -71,11 +76,11 @@ impl Workspace {
     }
 }
 
-fn is_library(package: &Package) -> bool {
-    package
-        .targets
-        .iter()
-        .any(|target| target.kind.contains(&TargetKind::Lib))
+/// The name of a package's library, as it is written in Rust; `None` if the package has none.
+pub(crate) fn library_name(package: &Package) -> Option<&str> {
+    let mut targets = package.targets.iter();
+    let library = targets.find(|target| target.kind.contains(&TargetKind::Lib))?;
+    Some(&library.name)
 }
 
 /// The newest release tag (`v1.2.3`), if there is one.
