@@ -1,0 +1,158 @@
+//! `cargo xtask conformance`: runs the kit against every store and writes the matrix of its cases.
+//!
+//! A test target whose name begins with `conformance` is a store's conformance binary.
+
+mod binary;
+mod matrix;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use cargo_metadata::Package;
+
+use self::binary::Binary;
+use self::matrix::Matrix;
+use crate::workspace::{self, Workspace};
+
+/// Where the matrix lives, relative to the root.
+const MATRIX: &str = "docs/reference/conformance.md";
+const WRITE_IT: &str = "write it anew with\n\n    cargo xtask conformance\n";
+
+/// Whether a case that a store's capabilities rule out is left out or fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Require {
+    /// A case that needs what the store cannot do is left out, and the matrix says so.
+    #[default]
+    Capable,
+    /// Such a case fails.
+    All,
+}
+
+/// Runs the stores called `backends` (all if empty); if all of them ran, writes the matrix.
+///
+/// # Errors
+/// If a store is unknown, a binary cannot be built, or a case fails.
+pub(crate) fn run(workspace: &Workspace, backends: &[String], require: Require) -> Result<()> {
+    let binaries = binary::build(workspace)?;
+    let chosen = choose(&binaries, backends)?;
+    let mut matrix = Matrix::default();
+    for binary in &chosen {
+        matrix.add(&binary.store, binary.run(require)?);
+    }
+    if chosen.len() < binaries.len() {
+        println!("\n{MATRIX} is left as it is: not every store ran");
+        return Ok(());
+    }
+    let path = workspace::root().join(MATRIX);
+    std::fs::write(path, matrix.to_markdown()).with_context(|| format!("cannot write {MATRIX}"))?;
+    println!("\nwrote {MATRIX}");
+    Ok(())
+}
+
+/// Runs every store and compares the matrix with the written one.
+///
+/// # Errors
+/// If a case fails or the matrix is stale.
+pub(crate) fn run_and_check(workspace: &Workspace, require: Require) -> Result<()> {
+    let binaries = binary::build(workspace)?;
+    for binary in &binaries {
+        binary.run(require)?;
+    }
+    compare(&binaries)
+}
+
+/// Compares the written matrix with the cases that the binaries list, without running one.
+///
+/// That is enough: a matrix is only ever written when every case has passed or was left out, and a store has to know
+/// which cases it leaves out before it runs any.
+///
+/// # Errors
+/// If the matrix is stale.
+pub(crate) fn check(workspace: &Workspace) -> Result<()> {
+    compare(&binary::build(workspace)?)
+}
+
+fn compare(binaries: &[Binary]) -> Result<()> {
+    let mut matrix = Matrix::default();
+    for binary in binaries {
+        matrix.add(&binary.store, binary.list()?);
+    }
+    let written = std::fs::read_to_string(workspace::root().join(MATRIX))
+        .with_context(|| format!("cannot read {MATRIX}; {WRITE_IT}"))?;
+    if written != matrix.to_markdown() {
+        bail!("{MATRIX} is stale; {WRITE_IT}");
+    }
+    Ok(())
+}
+
+fn choose<'a>(binaries: &'a [Binary], backends: &[String]) -> Result<Vec<&'a Binary>> {
+    for backend in backends {
+        if !binaries.iter().any(|binary| binary.store == *backend) {
+            let known: Vec<_> = binaries
+                .iter()
+                .map(|binary| binary.store.as_str())
+                .collect();
+            bail!(
+                "no store is called `{backend}`; there are: {}",
+                known.join(", ")
+            );
+        }
+    }
+    let chosen = |binary: &&Binary| backends.is_empty() || backends.contains(&binary.store);
+    Ok(binaries.iter().filter(chosen).collect())
+}
+
+/// What became of each case of one store.
+type Outcomes = BTreeMap<String, Outcome>;
+
+/// What the matrix says of one case and one store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    LeftOut,
+}
+
+/// The name of the store that a conformance target stands for: `memory` for `tollgate-memory/tests/conformance.rs`,
+/// `redis-cluster` for `tollgate-redis/tests/conformance_cluster.rs`, and the bare suffix for the kit's own stores.
+fn store_name(package: &Package, target: &str) -> String {
+    const KIT: &str = "tollgate-conformance";
+    let crate_name = package.name.as_str();
+    let suffix = target
+        .trim_start_matches("conformance")
+        .trim_start_matches('_');
+    let suffix = suffix.replace('_', "-");
+    let store = crate_name.strip_prefix("tollgate-").unwrap_or(crate_name);
+    match (suffix.is_empty(), crate_name == KIT) {
+        (true, _) => store.to_owned(),
+        (false, true) => suffix,
+        (false, false) => format!("{store}-{suffix}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(package: &str, target: &str) -> String {
+        let workspace = Workspace::load().unwrap();
+        let members = workspace.members();
+        let package = members.iter().find(|p| p.name == package).unwrap();
+        store_name(package, target)
+    }
+
+    #[test]
+    fn a_store_is_named_after_its_crate_and_the_rest_of_its_target() {
+        assert_eq!(name("tollgate-memory", "conformance"), "memory");
+        assert_eq!(
+            name("tollgate-memory", "conformance_os_clock"),
+            "memory-os-clock"
+        );
+        assert_eq!(name("tollgate-conformance", "conformance_cas"), "cas");
+    }
+
+    #[test]
+    fn an_unknown_store_is_refused() {
+        let error = choose(&[], &["nosuch".to_owned()]).unwrap_err();
+        assert!(error.to_string().contains("`nosuch`"), "{error}");
+    }
+}
