@@ -186,7 +186,10 @@ impl SlidingLogRule {
         if settlement.actual > charged {
             self.advance(log, now);
             let room = MAX_STORED.saturating_sub(log.total().wrapping_sub(log.base));
-            log.push(now, (settlement.actual - charged).min(room));
+            let extra = (settlement.actual - charged).min(room);
+            if extra > 0 {
+                log.push(now, extra);
+            }
         } else if settlement.actual < charged {
             log.give_back(settlement.charged_at, charged - settlement.actual);
         }
