@@ -12,6 +12,7 @@ mod ci;
 mod conformance;
 mod deny;
 mod features;
+mod msrv;
 mod public_api;
 mod semver;
 mod step;
@@ -64,6 +65,8 @@ enum Command {
     Features,
     /// Check that no published crate shows a type of a crate that its manifest does not declare.
     PublicApi,
+    /// Check every published crate with the oldest Rust that its manifest promises.
+    Msrv,
     /// Check what the dependencies are allowed to be: versions, licences, sources.
     Deny {
         /// Check the published security advisories too. Fetches their database.
@@ -104,6 +107,7 @@ fn run(command: Command) -> Result<()> {
         Command::Tidy => tidy::run(&workspace),
         Command::Features => features::run(&workspace),
         Command::PublicApi => public_api::run(&workspace),
+        Command::Msrv => msrv::run(&workspace),
         Command::Deny { advisories } => deny::run(advisories),
         Command::Semver => semver::run(&workspace),
         Command::Bench { suite, arguments } => bench::run(&workspace, &suite, &arguments),
