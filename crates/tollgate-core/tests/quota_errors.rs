@@ -52,11 +52,22 @@ fn a_constructor_refuses_what_text_refuses() {
     }
     assert!(Quota::new(Quota::MAX_LIMIT, Quota::MAX_PERIOD).is_ok());
     assert!(Quota::new(0, Quota::MIN_PERIOD).is_ok());
-    assert!(
-        Quota::per_week(u32::MAX)
-            .with_burst(Quota::MAX_BURST)
-            .is_ok()
+}
+
+#[test]
+fn a_constructor_refuses_what_no_bucket_can_count_exactly() {
+    // 2^32 - 1 shares only 15 with the 604 800 seconds of a week, so a unit weighs 40 320 even in ticks of a second,
+    // and 10^12 of them weigh 4 * 10^16: more than 2^52.
+    let week = Quota::per_week(u32::MAX);
+    assert_eq!(
+        week.with_burst(Quota::MAX_BURST),
+        Err(QuotaError::TooFine {
+            limit: u64::from(u32::MAX),
+            period: Duration::from_secs(7 * 86_400),
+            capacity: Quota::MAX_BURST,
+        })
     );
+    assert!(week.with_burst(100_000_000_000).is_ok());
 }
 
 #[test]

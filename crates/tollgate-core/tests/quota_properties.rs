@@ -5,12 +5,17 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_core::{ParseQuotaError, Quota, QuotaList};
+use tollgate_core::{ParseQuotaError, Quota, QuotaError, QuotaList};
 
 const LONGEST_PERIOD_MILLIS: u64 = 400 * 86_400_000;
 
 fn limits() -> impl Strategy<Value = u64> {
-    prop_oneof![0..=20_u64, 0..=Quota::MAX_LIMIT, Just(Quota::MAX_LIMIT)]
+    prop_oneof![0..=20_u64, of_any_size(), Just(Quota::MAX_LIMIT)]
+}
+
+/// Numbers up to the largest limit, those of every length equally likely.
+fn of_any_size() -> impl Strategy<Value = u64> {
+    (0..=12_u32).prop_flat_map(|digits| 1..=10_u64.pow(digits))
 }
 
 /// Legal periods, most of them whole numbers of some unit.
@@ -23,14 +28,22 @@ fn periods() -> impl Strategy<Value = Duration> {
 }
 
 fn quotas() -> impl Strategy<Value = Quota> {
-    let burst = proptest::option::of(prop_oneof![1..=20_u64, 1..=Quota::MAX_BURST]);
-    (limits(), periods(), burst).prop_map(|(limit, period, burst)| {
-        let quota = Quota::new(limit, period).expect("limit and period are in range");
+    let burst = proptest::option::of(prop_oneof![1..=20_u64, of_any_size()]);
+    (limits(), periods(), burst).prop_filter_map("too fine", |(limit, period, burst)| {
+        let quota = unless_too_fine(Quota::new(limit, period))?;
         match burst {
-            Some(burst) if limit > 0 => quota.with_burst(burst).expect("burst is in range"),
-            _ => quota,
+            Some(burst) if limit > 0 => unless_too_fine(quota.with_burst(burst)),
+            _ => Some(quota),
         }
     })
+}
+
+fn unless_too_fine(quota: Result<Quota, QuotaError>) -> Option<Quota> {
+    match quota {
+        Ok(quota) => Some(quota),
+        Err(QuotaError::TooFine { .. }) => None,
+        Err(error) => panic!("the numbers are in range: {error}"),
+    }
 }
 
 /// Rows of words of the grammar and of its neighbours, most of them refused late.
@@ -123,6 +136,22 @@ fn assert_reads_or_points(text: &str) {
     }
 }
 
+/// Whether some tick divides the period and keeps `limit` units, each `ticks / gcd(limit, ticks)` heavy, within 2^52.
+fn is_countable(limit: u64, period_micros: u64) -> bool {
+    let ticks = (0..=6).map(|zeros| 10_u64.pow(zeros));
+    ticks
+        .filter(|tick| period_micros.is_multiple_of(*tick))
+        .any(|tick| {
+            let ticks = period_micros / tick;
+            let common = u128::from(gcd(limit, ticks));
+            u128::from(limit) * u128::from(ticks) <= common << 52
+        })
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
@@ -167,8 +196,9 @@ proptest! {
             && (1_000_000..=34_560_000_000_000_000).contains(&nanos)
             && nanos.is_multiple_of(1_000_000);
         match Quota::new(limit, Duration::from_nanos(nanos)) {
+            Err(QuotaError::TooFine { .. }) => prop_assert!(legal && !is_countable(limit, nanos / 1_000)),
             Ok(quota) => {
-                prop_assert!(legal);
+                prop_assert!(legal && is_countable(limit, nanos / 1_000));
                 prop_assert_eq!(quota.limit(), limit);
                 prop_assert_eq!(quota.period(), Duration::from_nanos(nanos));
                 prop_assert_eq!(quota.period_micros() * 1_000, nanos);

@@ -87,8 +87,9 @@ fn whitespace_may_stand_between_any_two_words_numbers_and_signs() {
 fn a_burst_may_be_smaller_or_larger_than_the_limit() {
     assert_eq!(parse("20/s burst 100").capacity(), 100);
     assert_eq!(parse("20/s burst 1").capacity(), 1);
+    assert_eq!(parse("1/week burst 1000000000").capacity(), 1_000_000_000);
     assert_eq!(
-        parse("1/week burst 1000000000000").capacity(),
+        parse("1/s burst 1000000000000").capacity(),
         1_000_000_000_000
     );
 }
