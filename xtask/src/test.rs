@@ -57,6 +57,8 @@ fn tests(workspace: &Workspace) -> Result<()> {
     } else {
         command.arg("test");
     }
+    // One failure must not hide the others.
+    command.arg("--no-fail-fast");
     command.args(EVERYTHING).args(["--lib", "--bins"]);
     for name in workspace.target_names(&TargetKind::Test) {
         if !name.starts_with("conformance") {
