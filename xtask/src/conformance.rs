@@ -12,6 +12,7 @@ use cargo_metadata::Package;
 
 use self::binary::Binary;
 use self::matrix::Matrix;
+use crate::step;
 use crate::workspace::{self, Workspace};
 
 /// Where the matrix lives, relative to the root.
@@ -58,7 +59,11 @@ pub(crate) fn run_and_check(workspace: &Workspace, require: Require) -> Result<(
     for binary in &binaries {
         binary.run(require)?;
     }
-    compare(&binaries)
+    step::check(
+        "conformance matrix",
+        "cargo xtask conformance --check",
+        || compare(&binaries),
+    )
 }
 
 /// Compares the written matrix with the cases that the binaries list, without running one.
