@@ -55,7 +55,7 @@ enum Command {
         /// What happens to a case that a store says it cannot pass.
         #[arg(long, value_enum, default_value_t)]
         require: Require,
-        /// Compare the matrix with the cases that the stores list; run and write nothing.
+        /// Compare the cases of the matrix with those that the stores list; run and write nothing.
         #[arg(long, conflicts_with_all = ["backend", "require"])]
         check: bool,
     },
