@@ -1,3 +1,4 @@
 //! The `tollgate` program.
+mod replay;
 
 fn main() {}

@@ -1,0 +1,9 @@
+//! replay
+mod format;
+mod input;
+mod key;
+mod order;
+mod pattern;
+mod subjects;
+mod text;
+mod timeline;
