@@ -109,6 +109,11 @@ impl KeySpec {
         Ok(())
     }
 
+    /// Whether subjects are addresses and nothing else.
+    pub(crate) fn is_address(&self) -> bool {
+        self.0 == [Part::Address]
+    }
+
     /// The first part that no line of `format` can have.
     pub(crate) fn impossible_part(&self, format: Format) -> Option<&Part> {
         self.0.iter().find(|part| match part {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use tollgate_core::Timestamp;
+use tollgate_core::{Cost, Timestamp};
 
 use super::subjects::SubjectId;
 
@@ -16,7 +16,7 @@ pub(crate) const MAX_HELD_HITS: usize = 500_000;
 pub(crate) struct Hit {
     pub(crate) time: Timestamp,
     pub(crate) subject: SubjectId,
-    pub(crate) cost: u64,
+    pub(crate) cost: Cost,
 }
 
 /// Hits that came too late to be put in order.
@@ -49,7 +49,7 @@ struct Held {
     time: Timestamp,
     arrival: u64,
     subject: SubjectId,
-    cost: u64,
+    cost: Cost,
 }
 
 impl Reorder {
@@ -124,18 +124,18 @@ mod tests {
         let mut left = Vec::new();
         for (index, second) in (0..).zip(seconds) {
             let time = Timestamp::from_micros(second * 1_000_000).unwrap();
-            // The cost tells which hit it was.
+            // The cost tells which hit it was, counted from 1.
             reorder.push(Hit {
                 time,
                 subject,
-                cost: index,
+                cost: Cost::new(index + 1).unwrap(),
             });
             left.extend(std::iter::from_fn(|| reorder.pop_ready()));
         }
         left.extend(std::iter::from_fn(|| reorder.pop()));
         (
             left.iter()
-                .map(|hit| (hit.time.as_micros() / 1_000_000, hit.cost))
+                .map(|hit| (hit.time.as_micros() / 1_000_000, hit.cost.get() - 1))
                 .collect(),
             reorder.late(),
         )

@@ -86,9 +86,9 @@ impl Pattern {
             }
             Self::Bursty => {
                 let bursts = |name, bursts, size, every| Train {
+                    every,
                     bursts,
                     size,
-                    every,
                     ..Train::one(name)
                 };
                 vec![

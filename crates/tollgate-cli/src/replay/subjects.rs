@@ -21,7 +21,7 @@ impl SubjectId {
     }
 }
 
-/// All subjects of a replay: about 40 bytes each and the name.
+/// All subjects of a replay: about 30 bytes each and the name.
 ///
 /// The only part of a replay whose memory grows with the log, by its distinct subjects and not by its lines.
 #[derive(Debug, Default)]

@@ -78,9 +78,16 @@ impl Timeline {
         }
     }
 
-    /// The bin of the time last advanced to; `None` before the first.
-    pub(crate) fn current(&mut self, run: usize) -> Option<&mut Bin> {
-        self.runs[run].last_mut()
+    /// Counts one hit of a run at the time last advanced to.
+    pub(crate) fn count(&mut self, run: usize, is_admitted: bool) {
+        let Some(bin) = self.runs[run].last_mut() else {
+            return;
+        };
+        if is_admitted {
+            bin.admitted += 1;
+        } else {
+            bin.denied += 1;
+        }
     }
 
     fn widen(&mut self) {
@@ -133,7 +140,7 @@ mod tests {
         let mut timeline = Timeline::new(1, finest);
         for micros in micros {
             timeline.advance(Timestamp::from_micros(*micros).unwrap());
-            timeline.current(0).unwrap().admitted += 1;
+            timeline.count(0, true);
         }
         timeline
     }

@@ -25,8 +25,12 @@ pub(crate) struct ClfRecord<'a> {
     headers: Option<(&'a [u8], &'a [u8])>,
 }
 
-/// Names that `field:NAME` and `--cost-field` know in these formats.
-pub(crate) const FIELDS: [&str; 11] = [
+/// Names of the common format's fields, for [`Record::field`].
+pub(crate) const COMMON_FIELDS: [&str; 9] = [
+    "address", "identity", "user", "request", "method", "path", "protocol", "status", "bytes",
+];
+/// Names of the combined format's fields.
+pub(crate) const COMBINED_FIELDS: [&str; 11] = [
     "address",
     "identity",
     "user",
@@ -39,8 +43,8 @@ pub(crate) const FIELDS: [&str; 11] = [
     "referer",
     "user-agent",
 ];
-/// The fields that only the combined format has, both request headers.
-pub(crate) const COMBINED_FIELDS: [&str; 2] = ["referer", "user-agent"];
+/// The fields of the combined format that are request headers.
+pub(crate) const HEADERS: [&str; 2] = ["referer", "user-agent"];
 
 impl<'a> ClfRecord<'a> {
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Reason> {
@@ -108,7 +112,7 @@ impl Record for ClfRecord<'_> {
         None
     }
 
-    /// A field by its name in [`FIELDS`].
+    /// A field by its name in [`COMBINED_FIELDS`].
     fn field(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         match name {
             "address" => self.address(),
@@ -262,7 +266,7 @@ mod tests {
             ("user-agent", None),
         ];
         assert_eq!(
-            FIELDS.map(|name| (name, text(record.field(name)))),
+            COMBINED_FIELDS.map(|name| (name, text(record.field(name)))),
             expected.map(|(name, value)| (name, value.map(str::to_owned)))
         );
         assert_eq!(record.field("colour"), None);

@@ -10,7 +10,6 @@ use clap::ValueEnum;
 use tollgate_core::Timestamp;
 
 use self::clf::ClfRecord;
-pub(crate) use self::clf::FIELDS as CLF_FIELDS;
 use self::json::JsonReader;
 pub(crate) use self::json::{ADDRESS_FIELDS, FieldNames, PATH_FIELDS, TIME_FIELDS};
 pub(crate) use self::time::EpochUnit;
@@ -38,22 +37,27 @@ impl Format {
         }
     }
 
+    /// The names of all fields; `None` where lines may have any.
+    pub(crate) fn fields(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Common => Some(&clf::COMMON_FIELDS),
+            Self::Combined => Some(&clf::COMBINED_FIELDS),
+            Self::Json => None,
+        }
+    }
+
     /// Whether lines of this format can carry the field.
     pub(crate) fn has_field(self, name: &str) -> bool {
-        match self {
-            Self::Common => clf::FIELDS.contains(&name) && !clf::COMBINED_FIELDS.contains(&name),
-            Self::Combined => clf::FIELDS.contains(&name),
-            Self::Json => true,
-        }
+        self.fields().is_none_or(|fields| fields.contains(&name))
     }
 
     /// Whether lines of this format can carry the request header.
     pub(crate) fn has_header(self, name: &str) -> bool {
         match self {
             Self::Common => false,
-            Self::Combined => clf::COMBINED_FIELDS
+            Self::Combined => clf::HEADERS
                 .iter()
-                .any(|field| field.eq_ignore_ascii_case(name)),
+                .any(|header| header.eq_ignore_ascii_case(name)),
             Self::Json => true,
         }
     }
