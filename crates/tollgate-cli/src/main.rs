@@ -1,6 +1,7 @@
 //! The `tollgate` program.
 
 mod replay;
+mod usage;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -8,6 +9,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::replay::ReplayArgs;
+use crate::usage::UsageError;
+
+/// Exit status for a command line that is wrong, the same as clap's.
+const WRONG_USAGE: u8 = 2;
 
 /// Rate limits, tried out on real traffic
 #[derive(Debug, Parser)]
@@ -34,7 +39,11 @@ fn main() -> ExitCode {
         Err(error) => {
             // Where standard error is closed too, the exit status has to do.
             let _ = writeln!(io::stderr(), "error: {error:#}");
-            ExitCode::FAILURE
+            if error.is::<UsageError>() {
+                WRONG_USAGE.into()
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }
@@ -52,7 +61,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 fn report_usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     if error.use_stderr() {
-        ExitCode::from(2)
+        WRONG_USAGE.into()
     } else {
         ExitCode::SUCCESS
     }

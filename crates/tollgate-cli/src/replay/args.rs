@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::SignedDuration;
 use tollgate_core::{Algorithm, Quota, QuotaList};
@@ -13,6 +12,7 @@ use super::key::KeySpec;
 use super::log::LogOptions;
 use super::pattern::Pattern;
 use super::run::Run;
+use crate::usage::UsageError;
 
 /// Play an access log, or built-in traffic, against rate limits
 ///
@@ -96,8 +96,8 @@ pub(crate) struct ReplayArgs {
 
     /// How far out of order lines may be and still be put in order, such as 60s, 5m or 0s
     ///
-    /// Servers log a request when it ends, so slow ones come late. A line later than this is counted, reported and
-    /// played at the time the replay has reached.
+    /// Servers log a request when it ends, so slow ones come late. A line whose time the replay has already passed is
+    /// counted, reported and played at the time the replay has reached.
     #[arg(
         long,
         value_name = "DURATION",
@@ -152,11 +152,12 @@ impl ReplayArgs {
     ///
     /// # Errors
     ///
-    /// An algorithm that was named cannot enforce a policy.
-    pub(crate) fn runs(&self) -> Result<(Vec<Run>, Vec<String>)> {
+    /// A policy has too many quotas, or an algorithm that was named cannot enforce it.
+    pub(crate) fn runs(&self) -> Result<(Vec<Run>, Vec<String>), UsageError> {
         let mut runs = Vec::new();
         let mut left_out = Vec::new();
         for quotas in &self.policies {
+            let has_burst = quotas.iter().any(|quota| quota.burst().is_some());
             for algorithm in Algorithm::ALL {
                 let is_named = self.algorithms.contains(&Choice::One(algorithm));
                 if !is_named && !self.algorithms.contains(&Choice::All) {
@@ -164,10 +165,10 @@ impl ReplayArgs {
                 }
                 match Run::new(quotas, algorithm) {
                     Ok(run) => runs.push(run),
-                    Err(error) if is_named => return Err(error.context(format!("policy {quotas}"))),
-                    Err(error) => left_out.push(format!(
+                    Err(error) if has_burst && !is_named => left_out.push(format!(
                         "{quotas} is not played under {algorithm}: {error:#}"
                     )),
+                    Err(error) => return Err(UsageError(format!("policy {quotas}: {error:#}"))),
                 }
             }
         }
@@ -185,19 +186,19 @@ impl ReplayArgs {
     /// # Errors
     ///
     /// There is neither a file nor a pattern.
-    pub(crate) fn source(self) -> Result<Source> {
+    pub(crate) fn source(self) -> Result<Source, UsageError> {
         if let Some(pattern) = self.pattern {
             let quota = self
                 .policies
                 .first()
                 .and_then(|quotas| quotas.as_slice().first());
-            return Ok(Source::Pattern(
-                pattern,
-                *quota.context("a pattern needs a policy")?,
-            ));
+            let quota = quota.ok_or_else(|| UsageError("a pattern needs a policy".to_owned()))?;
+            return Ok(Source::Pattern(pattern, *quota));
         }
         let Some(path) = self.file else {
-            bail!("name a log to play, or a pattern with --pattern")
+            return Err(UsageError(
+                "name a log to play, or a pattern with --pattern".to_owned(),
+            ));
         };
         Ok(Source::Log(LogOptions {
             path,

@@ -1,6 +1,6 @@
 //! Plays an access log: reads its lines, turns them into hits and reports what could not be played.
 
-use std::borrow::Cow;
+use std::fmt::{self, Display};
 use std::io::BufRead;
 use std::time::Duration;
 
@@ -13,11 +13,14 @@ use super::format::{EpochUnit, FieldNames, Format, Record, RecordReader};
 use super::input::{self, Line, Lines, MAX_LINE_BYTES};
 use super::key::{KeySpec, Part};
 use super::order::{Hit, Late, MAX_HELD_HITS, Reorder};
+use super::text::excerpt;
 
 /// Lines at the start of a file that may be unreadable before it is taken for something else than a log.
 const LINES_BEFORE_GIVING_UP: u64 = 100;
 /// How many of the lines that were left out are kept to be shown.
 const SHOWN_LINES: usize = 5;
+const REASON_LENGTH: usize = 200;
+const EXCERPT_LENGTH: usize = 80;
 
 /// How to read a log.
 #[derive(Debug)]
@@ -50,23 +53,42 @@ pub(crate) struct LogSummary {
 #[derive(Debug, Default)]
 pub(crate) struct LeftOut {
     pub(crate) lines: u64,
-    pub(crate) first: Vec<(u64, Cow<'static, str>)>,
+    pub(crate) first: Vec<LeftOutLine>,
+}
+
+/// One line that was not played.
+#[derive(Debug)]
+pub(crate) struct LeftOutLine {
+    pub(crate) number: u64,
+    pub(crate) reason: String,
+    /// The start of the line, printable.
+    pub(crate) excerpt: String,
 }
 
 impl LeftOut {
-    fn add(&mut self, line: u64, reason: impl FnOnce() -> Cow<'static, str>) {
+    fn add(&mut self, number: u64, text: &[u8], reason: impl Display) {
         self.lines += 1;
         if self.first.len() < SHOWN_LINES {
-            self.first.push((line, reason()));
+            let reason = excerpt(reason.to_string().as_bytes(), REASON_LENGTH);
+            self.first.push(LeftOutLine {
+                number,
+                reason,
+                excerpt: excerpt(text, EXCERPT_LENGTH),
+            });
         }
     }
 
+    /// For the end of an error message: why the first of these lines was not played.
     fn first_line(&self) -> String {
-        self.first
-            .first()
-            .map_or_else(String::new, |(line, reason)| {
-                format!("; line {line}: {reason}")
-            })
+        self.first.first().map_or_else(String::new, |line| {
+            format!("; line {}: {line}", line.number)
+        })
+    }
+}
+
+impl Display for LeftOutLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.reason, self.excerpt)
     }
 }
 
@@ -155,7 +177,7 @@ impl Player<'_> {
         let read = match reader.read(text, |record| playable(options, record, subject)) {
             Ok(read) => read,
             Err(reason) => {
-                self.malformed.add(number, || reason);
+                self.malformed.add(number, text, reason);
                 return self.check_is_log();
             }
         };
@@ -170,9 +192,10 @@ impl Player<'_> {
                 });
             }
             Err(Unplayable::NoKey(part)) => {
-                self.without_key.add(number, || format!("no {part}").into());
+                self.without_key
+                    .add(number, text, format_args!("no {part}"));
             }
-            Err(Unplayable::NoCost(reason)) => self.without_cost.add(number, || reason.into()),
+            Err(Unplayable::NoCost(reason)) => self.without_cost.add(number, text, reason),
         }
         Ok(())
     }
@@ -295,7 +318,7 @@ fn cost_of(field: &str, record: &dyn Record) -> Result<Cost, String> {
     units
         .and_then(|units: u64| Cost::new(units).ok())
         .ok_or_else(|| {
-            let shown = super::text::excerpt(&value, 40);
+            let shown = excerpt(&value, 40);
             format!("the cost {shown:?} in the field {field:?} is not a whole number of at least 1")
         })
 }

@@ -1,8 +1,9 @@
 //! Built-in traffic: patterns in which the algorithms differ, sized by the first policy's quota.
 
-use anyhow::{Result, bail};
 use clap::ValueEnum;
 use tollgate_core::Timestamp;
+
+use crate::usage::UsageError;
 
 /// Most hits a pattern may have; a larger limit is refused rather than played for hours.
 const MAX_HITS: u128 = 10_000_000;
@@ -39,17 +40,17 @@ impl Pattern {
     /// # Errors
     ///
     /// The limit asks for more hits than a pattern may have.
-    pub(crate) fn schedule(self, limit: u64, period_micros: u64) -> Result<Schedule> {
+    pub(crate) fn schedule(self, limit: u64, period_micros: u64) -> Result<Schedule, UsageError> {
         let trains = self.trains(limit.max(1), period_micros);
         let hits: u128 = trains
             .iter()
             .map(|train| u128::from(train.bursts) * u128::from(train.size))
             .sum();
         if hits > MAX_HITS {
-            bail!(
+            return Err(UsageError(format!(
                 "the pattern {} needs {hits} hits for a limit of {limit}; at most {MAX_HITS} are played",
                 self.name()
-            );
+            )));
         }
         Ok(Schedule {
             next: trains.iter().map(|_| Next::default()).collect(),

@@ -63,6 +63,14 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
+/// So many things: `1 hit`, `1,000 hits`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", grouped(number)),
+    }
+}
+
 /// `part` of `whole` in percent with one decimal, rounded half up; nothing of nothing is 0 %.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     let permille = (u128::from(part) * 2000 + u128::from(whole)) / (u128::from(whole) * 2).max(1);
@@ -107,6 +115,14 @@ mod tests {
         for (number, expected) in cases {
             assert_eq!(grouped(number), expected);
         }
+    }
+
+    #[test]
+    fn one_thing_is_singular_and_none_is_plural() {
+        assert_eq!(
+            [0, 1, 2000].map(|number| counted(number, "hit")),
+            ["0 hits", "1 hit", "2,000 hits"]
+        );
     }
 
     #[test]

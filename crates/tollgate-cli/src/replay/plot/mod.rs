@@ -7,7 +7,7 @@ use self::axis::{Clock, round_top, stretch, time_ticks};
 use self::svg::{Anchor, Px, Svg, TextStyle};
 use super::report::{Report, Traffic};
 use super::run::Run;
-use super::text::{grouped, percent};
+use super::text::{counted, grouped, percent};
 use super::timeline::{Bin, Timeline};
 
 // Blue and vermilion of Okabe and Ito's palette: told apart in any kind of colour vision, and in grey.
@@ -69,8 +69,8 @@ fn description(report: &Report<'_>) -> String {
         Traffic::Pattern(_) => String::new(),
     };
     format!(
-        "{} hits of {}{key}, {}",
-        grouped(replay.hits),
+        "{} of {}{key}, {}",
+        counted(replay.hits, "hit"),
         report.counted_subjects(),
         report.span()
     )

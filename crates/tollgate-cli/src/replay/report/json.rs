@@ -45,6 +45,7 @@ struct LeftOutLine<'a> {
     line: u64,
     what: &'static str,
     reason: &'a str,
+    excerpt: &'a str,
 }
 
 #[derive(Serialize)]
@@ -116,14 +117,12 @@ impl Report<'_> {
             }
         };
         let left_out = summary.left_out().into_iter().flat_map(|(what, left_out)| {
-            left_out
-                .first
-                .iter()
-                .map(move |(line, reason)| LeftOutLine {
-                    line: *line,
-                    what,
-                    reason,
-                })
+            left_out.first.iter().map(move |line| LeftOutLine {
+                line: line.number,
+                what,
+                reason: &line.reason,
+                excerpt: &line.excerpt,
+            })
         });
         Source::Log {
             file: &options.path,

@@ -13,7 +13,7 @@ use tollgate_core::Timestamp;
 use super::Replay;
 use super::log::{LeftOut, LogOptions, LogSummary, name_of};
 use super::pattern::Pattern;
-use super::text::{excerpt, grouped};
+use super::text::{counted, excerpt};
 
 /// Where the hits came from.
 #[derive(Debug)]
@@ -48,20 +48,18 @@ impl Report<'_> {
         let Traffic::Log(log) = self.traffic else {
             return Ok(());
         };
-        let name = name_of(&log.options.path);
+        let name = self.source_name();
         for (what, left_out) in log.summary.left_out() {
-            for (line, reason) in &left_out.first {
+            for line in &left_out.first {
+                writeln!(out, "warning: {name}:{}: {what}: {line}", line.number)?;
+            }
+            let shown = u64::try_from(left_out.first.len())?;
+            if left_out.lines > shown {
+                let all = counted(left_out.lines, "line");
                 writeln!(
                     out,
-                    "warning: {name}:{line}: {what}: {}",
-                    excerpt(reason.as_bytes(), 200)
+                    "warning: {name}: {all} {what}, of which the first {shown} are shown"
                 )?;
-            }
-            let more = left_out
-                .lines
-                .saturating_sub(u64::try_from(left_out.first.len())?);
-            if more > 0 {
-                writeln!(out, "warning: {name}: {} more lines {what}", grouped(more))?;
             }
         }
         Ok(())
@@ -103,14 +101,8 @@ impl Report<'_> {
 
     /// So many subjects: `1,753 clients`.
     pub(crate) fn counted_subjects(&self) -> String {
-        let noun = self.subject_noun();
-        match self.replay.subjects.len() {
-            1 => format!("1 {noun}"),
-            count => format!(
-                "{} {noun}s",
-                grouped(u64::try_from(count).unwrap_or(u64::MAX))
-            ),
-        }
+        let count = u64::try_from(self.replay.subjects.len()).unwrap_or(u64::MAX);
+        counted(count, self.subject_noun())
     }
 
     /// From when to when the traffic went.

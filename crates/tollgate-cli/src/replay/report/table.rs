@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 
 use super::super::run::Run;
 use super::super::subjects::SubjectId;
-use super::super::text::{grouped, percent, shortened};
+use super::super::text::{counted, grouped, percent, shortened};
 use super::{PlayedLog, Report, Traffic, seconds};
 
 const NAME_WIDTH: usize = 60;
@@ -44,45 +44,50 @@ impl Report<'_> {
             .runs
             .chunk_by(|one, other| one.quotas() == other.quotas())
         {
-            let worst = self.worst_of(runs);
-            let title = format!(
-                "Worst {}s under {}: hits denied",
-                self.subject_noun(),
-                runs[0].quotas()
-            );
-            if worst.is_empty() {
-                writeln!(out, "\nUnder {} no hit was denied.", runs[0].quotas())?;
-            } else {
-                write_titled(out, Some(&title), &self.worst_table(runs, &worst))?;
-            }
+            self.write_worst(runs, out)?;
         }
         Ok(())
     }
 
+    /// Writes the worst subjects of the runs of one policy.
+    fn write_worst(&self, runs: &[Run], out: &mut impl Write) -> Result<()> {
+        let quotas = runs[0].quotas();
+        if runs.iter().all(|run| run.tally().denied == 0) {
+            writeln!(out, "\nUnder {quotas} no hit was denied.")?;
+            return Ok(());
+        }
+        let worst = self.worst_of(runs);
+        if worst.is_empty() {
+            return Ok(());
+        }
+        let title = format!("Worst {}s under {quotas}: hits denied", self.subject_noun());
+        write_titled(out, Some(&title), &self.worst_table(runs, &worst))
+    }
+
     fn write_heading(&self, out: &mut impl Write) -> Result<()> {
-        let hits = grouped(self.replay.hits);
+        let hits = counted(self.replay.hits, "hit");
         let (name, subjects, span) = (self.source_name(), self.counted_subjects(), self.span());
         let Traffic::Log(log) = self.traffic else {
-            writeln!(out, "{name}: {hits} hits of {subjects}, {span}")?;
+            writeln!(out, "{name}: {hits} of {subjects}, {span}")?;
             return Ok(());
         };
         let PlayedLog { options, summary } = &**log;
         let (format, key) = (summary.format.name(), &options.key);
-        let lines = grouped(summary.lines);
-        writeln!(out, "{name}: {lines} lines, {format} format, {span}")?;
-        writeln!(out, "played {hits} hits of {subjects} by {key}")?;
+        let lines = counted(summary.lines, "line");
+        writeln!(out, "{name}: {lines}, {format} format, {span}")?;
+        writeln!(out, "played {hits} of {subjects} by {key}")?;
         for (what, left_out) in summary
             .left_out()
             .into_iter()
             .filter(|(_, left_out)| left_out.lines > 0)
         {
-            writeln!(out, "left out {} lines {what}", grouped(left_out.lines))?;
+            writeln!(out, "left out {} {what}", counted(left_out.lines, "line"))?;
         }
         if summary.late.hits > 0 {
             writeln!(
                 out,
-                "played {} hits later than they came, out of order by up to {} (--reorder-window was {})",
-                grouped(summary.late.hits),
+                "played {} at a later time than the log says, out of order by up to {} (--reorder-window was {})",
+                counted(summary.late.hits, "hit"),
                 duration(summary.late.longest),
                 duration(options.reorder_window)
             )?;
