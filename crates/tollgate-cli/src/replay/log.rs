@@ -161,9 +161,8 @@ impl Player<'_> {
             Line::Text(text) => text,
             Line::TooLong => {
                 self.lines += 1;
-                self.malformed.add(number, || {
-                    format!("longer than {MAX_LINE_BYTES} bytes").into()
-                });
+                let reason = format_args!("longer than {MAX_LINE_BYTES} bytes");
+                self.malformed.add(number, b"(not kept)", reason);
                 return self.check_is_log();
             }
         };

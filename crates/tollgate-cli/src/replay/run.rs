@@ -196,3 +196,125 @@ impl Tally {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::subjects::Subjects;
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn hit(subject: SubjectId, micros: u64) -> Hit {
+        Hit {
+            time: Timestamp::from_micros(micros).unwrap(),
+            subject,
+            cost: Cost::ONE,
+        }
+    }
+
+    fn subjects(count: u32) -> Vec<SubjectId> {
+        let mut subjects = Subjects::default();
+        (0..count)
+            .map(|number| subjects.id_of(&number.to_string()).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn dropping_idle_states_changes_no_answer_and_bounds_how_many_there_are() {
+        let ids = subjects(30_000);
+        for algorithm in Algorithm::ALL {
+            let quota = "2/10 seconds".parse().unwrap();
+            let mut run = Run::new(&QuotaList::from(quota), algorithm).unwrap();
+            let policy = Policy::new("kept", algorithm, quota).unwrap();
+            let mut kept: HashMap<SubjectId, Option<State>> = HashMap::new();
+            for step in 0..60_000_u64 {
+                // Every subject comes four times in a row, and again two hours later.
+                let index = usize::try_from(step / 4 * 7 % 7_500).unwrap() * 4;
+                let hit = hit(ids[index], step * SECOND / 4);
+                let state = kept.entry(hit.subject).or_default();
+                let expected = policy
+                    .rule()
+                    .step(state, hit.time, Op::Hit(hit.cost))
+                    .is_allowed();
+                assert_eq!(run.play(hit), expected, "{algorithm} at step {step}");
+                assert!(run.states.len() <= FIRST_SWEEP + 1);
+            }
+            assert!(kept.len() > FIRST_SWEEP, "there was something to drop");
+        }
+    }
+
+    #[test]
+    fn quotas_that_hold_together_charge_all_or_none() {
+        let client = subjects(1)[0];
+        let mut run = Run::new(
+            &"1/second; 3/minute".parse().unwrap(),
+            Algorithm::FixedWindow,
+        )
+        .unwrap();
+        // The second hit of each second is denied and must not count towards the minute.
+        let answers: Vec<bool> = [0, 0, 1, 1, 2, 2, 3]
+            .map(|second| run.play(hit(client, second * SECOND)))
+            .into();
+        assert_eq!(answers, [true, false, true, false, true, false, false]);
+    }
+
+    #[test]
+    fn the_peak_is_the_busiest_second_of_the_clock() {
+        let ids = subjects(1);
+        let mut run = Run::new(&"2/ms".parse().unwrap(), Algorithm::TokenBucket).unwrap();
+        for micros in [0, 999_000, 1_000_000, 1_001_000, 1_999_999, 2_000_000] {
+            run.play(hit(ids[0], micros));
+        }
+        assert_eq!(run.tally().peak, Peak { second: 1, hits: 3 });
+    }
+
+    #[test]
+    fn a_leaky_bucket_reports_the_longest_wait() {
+        let client = subjects(1)[0];
+        let delays = [Algorithm::LeakyBucket, Algorithm::TokenBucket].map(|algorithm| {
+            let mut run = Run::new(&"3/minute".parse().unwrap(), algorithm).unwrap();
+            for _ in 0..5 {
+                run.play(hit(client, 0));
+            }
+            assert_eq!((run.tally().admitted, run.tally().denied), (3, 2));
+            run.tally().longest_delay
+        });
+        assert_eq!(delays, [Duration::from_secs(40), Duration::ZERO]);
+    }
+
+    #[test]
+    fn the_worst_subjects_come_first_and_ties_in_the_order_they_were_seen() {
+        let ids = subjects(4);
+        let mut run = Run::new(&"1/minute".parse().unwrap(), Algorithm::Gcra).unwrap();
+        for (index, hits) in [(0, 2), (1, 4), (2, 1), (3, 2)] {
+            for _ in 0..hits {
+                run.play(hit(ids[index], 0));
+            }
+        }
+        assert_eq!(
+            run.tally().worst(5),
+            [(ids[1], 3), (ids[0], 1), (ids[3], 1)]
+        );
+        assert_eq!(run.tally().worst(1), [(ids[1], 3)]);
+    }
+
+    #[test]
+    fn units_add_up_beyond_64_bits() {
+        let client = subjects(1)[0];
+        let mut run = Run::new(&"1/minute".parse().unwrap(), Algorithm::SlidingLog).unwrap();
+        for _ in 0..3 {
+            run.play(Hit {
+                cost: Cost::new(u64::MAX).unwrap(),
+                ..hit(client, 0)
+            });
+        }
+        assert_eq!(run.tally().denied_units, u128::from(u64::MAX) * 3);
+    }
+
+    #[test]
+    fn more_quotas_than_a_batch_holds_are_refused() {
+        let text = vec!["1/second"; Batch::MAX_CHECKS + 1].join("; ");
+        let error = Run::new(&text.parse().unwrap(), Algorithm::Gcra).unwrap_err();
+        assert!(error.to_string().contains("at most 64"), "{error}");
+    }
+}

@@ -28,10 +28,12 @@ pub(crate) fn replay(arguments: &[&str], input: &[u8]) -> Output {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("its standard input is a pipe");
     // A program that refuses its command line reads nothing.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    child.wait_with_output().unwrap()
+    let _ = stdin.write_all(input);
+    drop(stdin);
+    child.wait_with_output().expect("the program ends")
 }
 
 /// What it prints if all is well.
@@ -45,15 +47,15 @@ pub(crate) fn report(arguments: &[&str], input: &str) -> String {
 /// What it reports in JSON if all is well.
 pub(crate) fn json(arguments: &[&str], input: &str) -> Value {
     let arguments = [arguments, &["--json"]].concat();
-    serde_json::from_str(&report(&arguments, input)).unwrap()
+    serde_json::from_str(&report(&arguments, input)).expect("the report is JSON")
 }
 
 pub(crate) fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
+    String::from_utf8(output.stdout.clone()).expect("the output is UTF-8")
 }
 
 pub(crate) fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
+    String::from_utf8(output.stderr.clone()).expect("the output is UTF-8")
 }
 
 /// The one line that it ends with where it cannot do its work.
@@ -79,21 +81,20 @@ pub(crate) fn refusal(arguments: &[&str]) -> String {
 
 /// Admitted, denied and subjects denied of every result.
 pub(crate) fn counts(report: &Value) -> Vec<(&str, u64, u64, u64)> {
-    let number = |result: &Value, name: &str| result[name].as_u64().unwrap();
-    let results = report["results"].as_array().unwrap();
-    results
-        .iter()
-        .map(|result| {
-            let algorithm = result["algorithm"].as_str().unwrap();
-            let (admitted, denied) = (number(result, "admitted"), number(result, "denied"));
-            (
-                algorithm,
-                admitted,
-                denied,
-                number(result, "subjects_denied"),
-            )
-        })
-        .collect()
+    let results = report["results"].as_array().expect("results are an array");
+    let number =
+        |result: &Value, name: &str| result[name].as_u64().expect("counts are whole numbers");
+    let counts = results.iter().map(|result| {
+        let algorithm = result["algorithm"].as_str().expect("algorithms have names");
+        let (admitted, denied) = (number(result, "admitted"), number(result, "denied"));
+        (
+            algorithm,
+            admitted,
+            denied,
+            number(result, "subjects_denied"),
+        )
+    });
+    counts.collect()
 }
 
 /// A line of the common log format, `second` seconds after 10:00.
