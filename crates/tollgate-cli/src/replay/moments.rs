@@ -3,7 +3,7 @@
 use tollgate_core::Timestamp;
 
 /// More moments than this are no longer a table to read.
-const MAX_MOMENTS: usize = 12;
+const MAX_MOMENTS: usize = 8;
 
 /// One instant of the traffic.
 #[derive(Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn too_many_moments_are_no_list() {
-        assert_eq!(counted(0..12).list().len(), 12);
-        assert_eq!(counted(0..13).list(), []);
+        assert_eq!(counted(0..8).list().len(), 8);
+        assert_eq!(counted(0..9).list(), []);
     }
 }

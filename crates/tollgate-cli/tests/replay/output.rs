@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::program::{ALGORITHMS, line, lines, real_log, replay, report, stderr, stdout};
@@ -122,6 +123,35 @@ fn nothing_from_a_log_reaches_the_terminal_unescaped() {
             .contains("198.18.0.1\\x1B[31m")
     );
     assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b));
+}
+
+#[test]
+fn the_readme_shows_what_the_program_prints() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(package.join("README.md")).unwrap();
+    let log = "crates/tollgate-cli/tests/data/access.log";
+    let cases: [&[&str]; 2] = [
+        &["replay", "--policy", "10/minute", "--algorithm", "all", log],
+        &[
+            "replay",
+            "--policy",
+            "10/minute",
+            "--pattern",
+            "boundary-burst",
+        ],
+    ];
+    for arguments in cases {
+        let output = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args(arguments)
+            .current_dir(package.join("../.."))
+            .output()
+            .unwrap();
+        let printed = stdout(&output);
+        assert!(
+            readme.contains(&printed),
+            "README.md does not show:\n{printed}"
+        );
+    }
 }
 
 #[test]

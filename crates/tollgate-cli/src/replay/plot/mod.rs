@@ -7,7 +7,7 @@ use self::axis::{Clock, round_top, stretch, time_ticks};
 use self::svg::{Anchor, Px, Svg, TextStyle};
 use super::report::{Report, Traffic};
 use super::run::Run;
-use super::text::{counted, grouped, percent};
+use super::text::{counted, grouped, percent, shortened};
 use super::timeline::{Bin, Timeline};
 
 // Blue and vermilion of Okabe and Ito's palette: told apart in any kind of colour vision, and in grey.
@@ -26,6 +26,8 @@ const PANEL_TITLE: u64 = 22;
 const PANEL_HEIGHT: u64 = 84;
 const PANEL_GAP: u64 = 20;
 const FOOTER: u64 = 62;
+/// Characters of a panel's name that leave room for the result beside it.
+const PANEL_NAME_LENGTH: usize = 70;
 
 /// Draws admitted and denied hits over time, as the text of an SVG file.
 pub(crate) fn draw(report: &Report<'_>) -> String {
@@ -102,7 +104,12 @@ fn draw_legend(svg: &mut Svg, timeline: &Timeline) {
 fn draw_panel_title(svg: &mut Svg, top: u64, run: &Run, hits: u64) {
     let baseline = Px::whole(top + PANEL_TITLE - 7);
     let name = format!("{} {}", run.algorithm(), run.quotas());
-    svg.text(Px::whole(LEFT), baseline, bold(13), &name);
+    svg.text(
+        Px::whole(LEFT),
+        baseline,
+        bold(13),
+        &shortened(&name, PANEL_NAME_LENGTH),
+    );
     let denied = run.tally().denied;
     let result = format!(
         "{} of {} denied ({})",
