@@ -51,8 +51,8 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
 }
 
 /// `number` with a comma between thousands.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
+pub(crate) fn grouped(number: impl Into<u128>) -> String {
+    let digits = number.into().to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn thousands_are_grouped() {
         let cases = [
-            (0, "0"),
+            (0_u64, "0"),
             (999, "999"),
             (1000, "1,000"),
             (1_234_567, "1,234,567"),

@@ -132,10 +132,7 @@ impl Report<'_> {
                 grouped(tally.peak.hits),
             ];
             if has_costs {
-                row.extend([
-                    tally.admitted_units.to_string(),
-                    tally.denied_units.to_string(),
-                ]);
+                row.extend([grouped(tally.admitted_units), grouped(tally.denied_units)]);
             }
             if has_delays {
                 row.push(if tally.longest_delay.is_zero() {
