@@ -128,9 +128,14 @@ impl Part {
     fn of<'a>(&self, record: &'a dyn Record) -> Option<Cow<'a, [u8]>> {
         match self {
             Self::Address => record.address().map(canonical_address),
-            Self::Path => record
-                .target()
-                .map(|target| Cow::Owned(path_of(&target).to_vec())),
+            Self::Path => {
+                let path = path_of(&record.target()?).to_vec();
+                if path.is_empty() {
+                    None
+                } else {
+                    Some(Cow::Owned(path))
+                }
+            }
             Self::Header(name) => record.header(name),
             Self::Field(name) => record.field(name),
         }
@@ -265,6 +270,10 @@ mod tests {
         assert_eq!(
             subject("address,header:x-api-key", "198.18.0.9", "/", ""),
             Err("header:x-api-key".to_owned())
+        );
+        assert_eq!(
+            subject("path", "", "?query-only", ""),
+            Err("path".to_owned())
         );
         assert_eq!(
             subject("field:user", "198.18.0.9", "/", ""),
