@@ -17,7 +17,7 @@ use crate::workspace::{self, Workspace};
 
 /// Where the matrix lives, relative to the root.
 const MATRIX: &str = "docs/reference/conformance.md";
-const WRITE_IT: &str = "write it anew with\n\n    cargo xtask conformance\n";
+const WRITE_IT: &str = "write it anew with `cargo xtask conformance`";
 
 /// Whether a case that a store's capabilities rule out is left out or fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

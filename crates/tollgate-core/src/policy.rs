@@ -91,7 +91,7 @@ impl Policy {
                 ),
             ));
         }
-        if utc_offset_minutes.abs() > 18 * 60 {
+        if utc_offset_minutes.unsigned_abs() > 18 * 60 {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!(
