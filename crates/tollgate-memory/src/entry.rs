@@ -1,0 +1,227 @@
+//! One key and its state, as they lie in the table.
+
+use smallvec::SmallVec;
+use tollgate_core::algorithm::FixedWindowState;
+use tollgate_core::{Check, Key, Op, Rule, State, Timestamp, Verdict};
+
+use crate::pace::Pace;
+
+/// When a call is judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// The instant the call is judged at.
+    pub(crate) judged: Timestamp,
+    /// The store's own clock.
+    pub(crate) clock: Timestamp,
+    /// Whether the caller named the instant. Then it says nothing about the store's clock, nor the other way round.
+    pub(crate) named: bool,
+}
+
+impl Moment {
+    /// A moment by the store's own clock.
+    #[inline]
+    pub(crate) const fn of_clock(now: Timestamp) -> Self {
+        Self {
+            judged: now,
+            clock: now,
+            named: false,
+        }
+    }
+
+    /// A moment that the caller named.
+    pub(crate) const fn named(at: Timestamp, clock: Timestamp) -> Self {
+        Self {
+            judged: at,
+            clock,
+            named: true,
+        }
+    }
+}
+
+/// A subject's bytes; short ones lie inside.
+pub(crate) type Subject = SmallVec<[u8; 16]>;
+
+/// A key and its state.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// The two halves of [`Key::digest`]; as one number they would be aligned to 16 bytes.
+    digest: [u64; 2],
+    subject: Subject,
+    pub(crate) state: State,
+    pub(crate) pace: Pace,
+    /// For a resident the epoch in which the clerk last heard of it; for a key judged at named instants the store's
+    /// clock then, in [`COARSE`] units.
+    pub(crate) stamp: u32,
+    /// Whether it was hit again since the hand last passed.
+    pub(crate) used: bool,
+    /// Whether the clerk decides when it leaves.
+    pub(crate) resident: bool,
+    /// Whether its state was last judged at a named instant.
+    pub(crate) named: bool,
+    /// Whether it stands for a key that was reset and not charged since: it only keeps the overflow away.
+    pub(crate) forgiven: bool,
+}
+
+/// How long a state that was judged at a named instant stays at least, since the clock knows nothing of that instant.
+pub(crate) const NAMED_FLOOR: u64 = 60_000_000;
+
+/// 2^20 microseconds, about a second: the unit of a coarse stamp.
+const COARSE: u32 = 20;
+
+pub(crate) const fn halves(digest: u128) -> [u64; 2] {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the two halves make up the whole"
+    )]
+    [digest as u64, (digest >> 64) as u64]
+}
+
+impl Entry {
+    pub(crate) fn new(key: &Key<'_>, state: State, pace: Pace, moment: Moment) -> Self {
+        let mut entry = Self {
+            digest: halves(key.digest()),
+            subject: SmallVec::from_slice(key.subject()),
+            state,
+            pace,
+            stamp: 0,
+            used: false,
+            resident: false,
+            named: false,
+            forgiven: false,
+        };
+        entry.mark(moment);
+        entry
+    }
+
+    /// An entry that says a key was reset, until `expiry`.
+    pub(crate) fn forgiven(key: &Key<'_>, expiry: u64, named: bool, clock: Timestamp) -> Self {
+        let (state, pace) = Pace::no_state(key.space().family(), expiry);
+        let moment = Moment {
+            judged: clock,
+            clock,
+            named,
+        };
+        Self {
+            forgiven: true,
+            ..Self::new(key, state, pace, moment)
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is(&self, key: &Key<'_>) -> bool {
+        self.digest == halves(key.digest()) && self.subject[..] == *key.subject()
+    }
+
+    pub(crate) const fn digest(&self) -> [u64; 2] {
+        self.digest
+    }
+
+    pub(crate) fn subject(&self) -> &[u8] {
+        &self.subject
+    }
+
+    /// Judges `op` by `rule` and keeps what it leaves.
+    #[inline]
+    pub(crate) fn step(&mut self, rule: &Rule, moment: Moment, op: Op) -> Verdict {
+        let verdict = match (rule, &mut self.state) {
+            (Rule::Bucket(rule), State::Bucket(bucket)) => {
+                let (kept, verdict) = rule.step(Some(*bucket), moment.judged, op);
+                if let Some(kept) = kept {
+                    *bucket = kept;
+                    self.pace = Pace::of_bucket(rule);
+                }
+                verdict
+            }
+            _ => self.step_any(rule, moment.judged, op),
+        };
+        if !matches!(op, Op::Peek(_)) {
+            self.used = true;
+            if moment.named || self.named {
+                self.mark(moment);
+            }
+        }
+        verdict
+    }
+
+    #[inline(never)]
+    fn step_any(&mut self, rule: &Rule, now: Timestamp, op: Op) -> Verdict {
+        let mut state = Some(self.take_state());
+        let verdict = rule.step(&mut state, now, op);
+        self.put_state(state, rule);
+        verdict
+    }
+
+    /// Takes the state out for a while. Whoever takes it puts it back before the shard is unlocked.
+    pub(crate) fn take_state(&mut self) -> State {
+        std::mem::replace(&mut self.state, NOTHING)
+    }
+
+    pub(crate) fn put_state(&mut self, state: Option<State>, rule: &Rule) {
+        let Some(state) = state else { return };
+        if Pace::fits(rule, &state) {
+            self.pace = Pace::of(rule);
+            self.forgiven = false;
+        }
+        self.state = state;
+    }
+
+    /// Puts back what a batch made of the state.
+    pub(crate) fn conclude(&mut self, state: Option<State>, check: &Check<'_>, moment: Moment) {
+        if matches!(check.op, Op::Peek(_)) {
+            if let Some(state) = state {
+                self.state = state;
+            }
+            return;
+        }
+        self.put_state(state, check.policy.rule());
+        self.used = true;
+        self.mark(moment);
+    }
+
+    /// Notes by which clock the state was judged.
+    #[cold]
+    pub(crate) fn mark(&mut self, moment: Moment) {
+        self.named = moment.named;
+        if moment.named {
+            self.stamp = coarse(moment.clock);
+        }
+    }
+
+    pub(crate) fn expiry(&self) -> u64 {
+        self.pace.expiry(&self.state)
+    }
+
+    /// Whether it may go because its time is over, as the store's clock has it.
+    pub(crate) fn is_idle(&self, clock: Timestamp) -> bool {
+        if !self.named {
+            return self.expiry() <= clock.as_micros();
+        }
+        let passed = coarse(clock).wrapping_sub(self.stamp).cast_signed();
+        let floor = self.pace.lifetime(&self.state).max(NAMED_FLOOR);
+        // One more unit, because both readings were cut off.
+        let floor = (floor >> COARSE) + 1;
+        u64::try_from(passed).is_ok_and(|passed| passed > floor)
+    }
+
+    /// Whether the state still counts at `moment`, as far as its clock can tell.
+    pub(crate) fn is_live(&self, moment: Moment) -> bool {
+        is_live(self.expiry(), self.named, moment)
+    }
+}
+
+/// Whether what expires at `expiry` still counts at `moment`. Where the clocks are not the same, nobody can say it
+/// does not.
+pub(crate) fn is_live(expiry: u64, named: bool, moment: Moment) -> bool {
+    named != moment.named || expiry > moment.judged.as_micros()
+}
+
+/// What lies in an entry while its state is taken out.
+const NOTHING: State = State::FixedWindow(FixedWindowState {
+    start: Timestamp::EPOCH,
+    count: 0,
+});
+
+fn coarse(clock: Timestamp) -> u32 {
+    // Only differences count, so the bits above may go.
+    u32::try_from((clock.as_micros() >> COARSE) & u64::from(u32::MAX)).unwrap_or(0)
+}
