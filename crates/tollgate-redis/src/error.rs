@@ -1,0 +1,206 @@
+//! Redis' troubles as errors of the family.
+
+use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind};
+use tollgate_core::{Error, ErrorKind};
+
+/// How errors name this store.
+pub(crate) const STORE: &str = "redis";
+
+/// Why a command has no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The server refused it, or the connection failed while it was under way.
+    Command(RedisError),
+    /// It was never sent.
+    Unsent(Error),
+}
+
+impl Failure {
+    pub(crate) fn is_no_script(&self) -> bool {
+        self.server_kind() == Some(ServerErrorKind::NoScript)
+    }
+
+    /// Whether the server says that it is no master any more, or not for this key.
+    pub(crate) fn is_misplaced(&self) -> bool {
+        matches!(
+            self.server_kind(),
+            Some(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown)
+        )
+    }
+
+    fn server_kind(&self) -> Option<ServerErrorKind> {
+        match self {
+            Self::Command(error) => match error.kind() {
+                RedisKind::Server(kind) => Some(kind),
+                _ => None,
+            },
+            Self::Unsent(_) => None,
+        }
+    }
+}
+
+impl From<RedisError> for Failure {
+    fn from(error: RedisError) -> Self {
+        Self::Command(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Command(error) => during_command(error),
+            Failure::Unsent(error) => error,
+        }
+    }
+}
+
+/// An error about a command that was never sent.
+pub(crate) fn unsent(kind: ErrorKind, message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(kind, message).with_store(STORE)
+}
+
+/// The kind of an error that came back for a command, a sentence of advice, and whether a charge may have happened.
+fn during_command(error: RedisError) -> Error {
+    let (kind, advice, charge_unknown) = judge(&error);
+    let mapped = Error::new(kind, advice)
+        .with_store(STORE)
+        .with_source(error);
+    if charge_unknown {
+        mapped.with_charge_unknown()
+    } else {
+        mapped
+    }
+}
+
+/// A server that refuses the call or its first write has charged nothing: a script's writes come last, and after the
+/// first of them neither memory nor the role of the server is looked at again.
+fn judge(error: &RedisError) -> (ErrorKind, &'static str, bool) {
+    if error.is_timeout() {
+        let advice = "no answer in time; the hit may have been charged all the same. \
+            If this is frequent, look at the server's load or raise the connection's response timeout";
+        return (ErrorKind::Timeout, advice, true);
+    }
+    if error.is_connection_refusal() {
+        let advice = "nobody listens at the server's address";
+        return (ErrorKind::Unavailable, advice, false);
+    }
+    match error.kind() {
+        RedisKind::Server(kind) => by_server_kind(kind).unwrap_or_else(|| by_code(error)),
+        RedisKind::Extension => by_code(error),
+        RedisKind::Io => (
+            ErrorKind::Unavailable,
+            "the connection broke before the answer came",
+            true,
+        ),
+        RedisKind::AuthenticationFailed => (
+            ErrorKind::Refused,
+            "the server refused the user name or the password",
+            false,
+        ),
+        RedisKind::ClusterConnectionNotFound => (
+            ErrorKind::Unavailable,
+            "no node of the cluster that serves this key can be reached",
+            false,
+        ),
+        RedisKind::MasterNameNotFoundBySentinel
+        | RedisKind::NoValidReplicasFoundBySentinel
+        | RedisKind::EmptySentinelList => (
+            ErrorKind::Unavailable,
+            "the sentinels know no master of that name just now",
+            false,
+        ),
+        RedisKind::InvalidClientConfig | RedisKind::RESP3NotSupported => (
+            ErrorKind::Refused,
+            "the connection's settings do not go together with this server",
+            false,
+        ),
+        _ => (ErrorKind::Other, "the command failed", true),
+    }
+}
+
+fn by_server_kind(kind: ServerErrorKind) -> Option<(ErrorKind, &'static str, bool)> {
+    Some(match kind {
+        ServerErrorKind::BusyLoading => (
+            ErrorKind::Unavailable,
+            "the server is still loading its data",
+            false,
+        ),
+        ServerErrorKind::ReadOnly => (
+            ErrorKind::Unavailable,
+            "the server has become a replica; the next call looks for the master",
+            false,
+        ),
+        ServerErrorKind::MasterDown => (
+            ErrorKind::Unavailable,
+            "the server is a replica that has lost its master",
+            false,
+        ),
+        ServerErrorKind::ClusterDown => (
+            ErrorKind::Unavailable,
+            "the cluster does not serve this key's slot just now; see CLUSTER INFO",
+            false,
+        ),
+        ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::TryAgain => (
+            ErrorKind::Unavailable,
+            "the key's slot is moving to another node; with a cluster, use a cluster connection",
+            false,
+        ),
+        ServerErrorKind::CrossSlot => (
+            ErrorKind::Unsupported,
+            "the keys of one call lie in several slots of a cluster; with a cluster, use a cluster connection",
+            false,
+        ),
+        ServerErrorKind::NoScript => (
+            ErrorKind::Other,
+            "the server does not keep scripts, not even the one it was just given",
+            false,
+        ),
+        ServerErrorKind::NoPerm => (
+            ErrorKind::Refused,
+            "the user lacks a permission; the documentation lists the commands and keys that it needs",
+            true,
+        ),
+        _ => return None,
+    })
+}
+
+fn by_code(error: &RedisError) -> (ErrorKind, &'static str, bool) {
+    match error.code().unwrap_or_default() {
+        "OOM" => (
+            ErrorKind::Overloaded,
+            "the server is at its `maxmemory` and evicts nothing; raise it, or set a `maxmemory-policy` that evicts",
+            false,
+        ),
+        "NOAUTH" => (
+            ErrorKind::Refused,
+            "the server wants a password; put it into the connection's address",
+            false,
+        ),
+        "WRONGPASS" => (
+            ErrorKind::Refused,
+            "the server refused the user name or the password",
+            false,
+        ),
+        "BUSY" => (
+            ErrorKind::Overloaded,
+            "the server is busy with somebody's script; see SCRIPT KILL",
+            false,
+        ),
+        "MISCONF" => (
+            ErrorKind::Unavailable,
+            "the server cannot save to its disk and so refuses writes; see its log",
+            false,
+        ),
+        "NOREPLICAS" => (
+            ErrorKind::Unavailable,
+            "the server has fewer replicas than `min-replicas-to-write` wants",
+            false,
+        ),
+        "UNBLOCKED" => (ErrorKind::Unavailable, "the server changed its role", true),
+        _ => (
+            ErrorKind::Other,
+            "the server answered with an error; the source has its words",
+            true,
+        ),
+    }
+}

@@ -1,0 +1,140 @@
+//! What the script answers.
+
+use redis::Value;
+use tollgate_core::algorithm::{FixedWindowState, SlidingWindowState};
+use tollgate_core::{Error, ErrorKind, Result, Timestamp, Verdict, Verdicts};
+
+use crate::error::STORE;
+use crate::request::{Form, Question};
+
+/// The answers of one call, read batch by batch.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    now: Timestamp,
+    values: std::vec::IntoIter<Value>,
+}
+
+impl Reply {
+    pub(crate) fn new(value: Value) -> Result<Self> {
+        let Value::Array(values) = value else {
+            return Err(strange("it is not an array"));
+        };
+        let mut values = values.into_iter();
+        let now = instant(integer(values.next().as_ref())?)?;
+        Ok(Self { now, values })
+    }
+
+    /// The answer to the next batch, which asked `questions`.
+    pub(crate) fn next(&mut self, questions: &[Question]) -> Result<Verdicts> {
+        if let [question] = questions {
+            let verdict = self.verdict(question)?;
+            return match verdict {
+                Ok(verdict) => Ok(Verdicts::one(self.now, verdict)),
+                Err(trouble) => Err(unreadable(question, &trouble)),
+            };
+        }
+        let mut verdicts = Vec::with_capacity(questions.len());
+        let mut error = None;
+        for question in questions {
+            match self.verdict(question)? {
+                Ok(verdict) => verdicts.push(verdict),
+                Err(trouble) if trouble == NOT_TO_BLAME => {}
+                Err(trouble) => {
+                    error.get_or_insert_with(|| unreadable(question, &trouble));
+                }
+            }
+        }
+        match error {
+            None => Ok(Verdicts::many(self.now, verdicts.into_boxed_slice())),
+            Some(error) => Err(error),
+        }
+    }
+
+    /// The next check's verdict, or the word that stands in its place.
+    fn verdict(&mut self, question: &Question) -> Result<std::result::Result<Verdict, String>> {
+        let signed = match self.values.next() {
+            Some(Value::BulkString(word)) => {
+                return Ok(Err(String::from_utf8_lossy(&word).into_owned()));
+            }
+            value => integer(value.as_ref())?,
+        };
+        let allowed = signed > 0;
+        let number = signed
+            .unsigned_abs()
+            .checked_sub(1)
+            .ok_or_else(|| strange("a verdict begins with zero"))?;
+        Ok(Ok(match question.form {
+            Form::Bucket => Verdict::bucket(allowed, number),
+            Form::FixedWindow => {
+                let window = match integer(self.values.next().as_ref())? {
+                    -1 => None,
+                    start => Some(FixedWindowState {
+                        start: instant(start)?,
+                        count: number,
+                    }),
+                };
+                Verdict::fixed_window(allowed, window)
+            }
+            Form::SlidingWindow => {
+                let start = instant(integer(self.values.next().as_ref())?)?;
+                let previous = natural(integer(self.values.next().as_ref())?)?;
+                let windows = SlidingWindowState {
+                    start,
+                    count: number,
+                    previous,
+                };
+                Verdict::sliding_window(allowed, windows)
+            }
+            Form::SlidingLog => {
+                let retry_at = natural(integer(self.values.next().as_ref())?)?;
+                let reset_at = natural(integer(self.values.next().as_ref())?)?;
+                Verdict::sliding_log(allowed, number, retry_at, reset_at)
+            }
+        }))
+    }
+}
+
+/// Stands for a check whose key is well, in a batch with one that is not.
+const NOT_TO_BLAME: &str = "none";
+
+fn unreadable(question: &Question, trouble: &str) -> Error {
+    let name = question.name.escape_ascii();
+    let message = match trouble {
+        "type" => format!(
+            "the key \"{name}\" holds another type than a string, so another program wrote it; \
+             delete or rename that key, or use another prefix"
+        ),
+        _ => format!(
+            "the key \"{name}\" holds a string that this library did not write; \
+             delete or rename that key, or use another prefix"
+        ),
+    };
+    Error::new(ErrorKind::Corrupt, message).with_store(STORE)
+}
+
+fn integer(value: Option<&Value>) -> Result<i64> {
+    match value {
+        Some(Value::Int(number)) => Ok(*number),
+        Some(_) => Err(strange("an integer was expected and is not there")),
+        None => Err(strange("it is too short")),
+    }
+}
+
+fn natural(number: i64) -> Result<u64> {
+    u64::try_from(number).map_err(|_| strange("a count is negative"))
+}
+
+fn instant(number: i64) -> Result<Timestamp> {
+    Timestamp::from_micros(natural(number)?)
+        .map_err(|range| strange("an instant is out of range").with_source(range))
+}
+
+/// The script ran, so what it was asked to charge may well be charged.
+fn strange(detail: &str) -> Error {
+    Error::new(
+        ErrorKind::Other,
+        format!("the script's answer cannot be read: {detail}"),
+    )
+    .with_store(STORE)
+    .with_charge_unknown()
+}

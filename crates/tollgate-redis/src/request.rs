@@ -1,0 +1,232 @@
+//! What the script is asked, in the form it reads.
+//!
+//! The argument is one string of little-endian numbers:
+//!
+//! ```text
+//! u64 one more than the instant to judge at, or 0 for the server's clock
+//! u16 number of rules
+//! for each rule   u8 family, 5 x u64 numbers of the rule
+//! for each check  u8 operation (128 added for the last check of its batch), u16 key, u16 rule, u64 amount,
+//!                 and for a give-back: u64 instant of the charge, u64 mark
+//! ```
+
+use std::collections::HashMap;
+
+use redis::Cmd;
+use tollgate_core::algorithm::{MAX_STORED, Rule};
+use tollgate_core::{Batch, Check, Op, Settlement, Timestamp};
+
+use crate::key;
+use crate::script::Script;
+
+const HIT: u8 = 0;
+const PEEK: u8 = 1;
+const GIVE_BACK: u8 = 2;
+const TAKE: u8 = 3;
+const LAST: u8 = 128;
+
+const RULE_LENGTH: usize = 1 + 5 * 8;
+
+/// One check, made ready to travel.
+#[derive(Debug)]
+pub(crate) struct Question {
+    /// The counter's name.
+    pub(crate) name: Box<[u8]>,
+    /// How its numbers are read back.
+    pub(crate) form: Form,
+    rule: [u8; RULE_LENGTH],
+    operation: u8,
+    amount: u64,
+    charge: Option<(u64, u64)>,
+}
+
+/// How many numbers a check is answered with, and what they mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Bucket,
+    FixedWindow,
+    SlidingWindow,
+    SlidingLog,
+}
+
+impl Question {
+    pub(crate) fn new(check: &Check<'_>) -> Self {
+        let rule = check.policy.rule();
+        let (form, numbers) = numbers(rule);
+        let (operation, amount, charge) = operation(rule, check.op);
+        let mut packed = [0; RULE_LENGTH];
+        packed[0] = form as u8 + 1;
+        for (place, number) in packed[1..].chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        Self {
+            name: key::name(&check.key).into_boxed_slice(),
+            form,
+            rule: packed,
+            operation,
+            amount,
+            charge,
+        }
+    }
+
+    /// The questions of a batch, in its order.
+    pub(crate) fn of_batch(batch: &Batch<'_>) -> Vec<Self> {
+        batch.checks().iter().map(Self::new).collect()
+    }
+}
+
+fn numbers(rule: &Rule) -> (Form, [u64; 5]) {
+    match rule {
+        Rule::Bucket(rule) => (
+            Form::Bucket,
+            [
+                rule.capacity(),
+                rule.unit(),
+                rule.drain(),
+                rule.tick(),
+                rule.full(),
+            ],
+        ),
+        Rule::FixedWindow(rule) => {
+            let phase = rule.phase().map_or(0, |phase| phase + 1);
+            (
+                Form::FixedWindow,
+                [rule.limit(), rule.period(), phase, 0, 0],
+            )
+        }
+        Rule::SlidingWindow(rule) => (Form::SlidingWindow, [rule.limit(), rule.period(), 0, 0, 0]),
+        Rule::SlidingLog(rule) => (Form::SlidingLog, [rule.limit(), rule.period(), 0, 0, 0]),
+    }
+}
+
+/// The operation, its amount, and for a give-back the charge it belongs to.
+///
+/// An amount beyond [`MAX_STORED`] does the same as that number: as a cost it never fits, as a settlement it is more
+/// than any state holds. So the script never sees a number that a double does not hold.
+fn operation(rule: &Rule, op: Op) -> (u8, u64, Option<(u64, u64)>) {
+    match op {
+        Op::Hit(cost) => (HIT, cost.get().min(MAX_STORED), None),
+        Op::Peek(cost) => (PEEK, cost.get().min(MAX_STORED), None),
+        Op::Settle(settlement) => {
+            let Settlement {
+                charged_at,
+                charged,
+                mark,
+                actual,
+            } = settlement;
+            let charged = charged.get();
+            let weight = match rule {
+                Rule::Bucket(rule) => rule.unit(),
+                _ => 1,
+            };
+            let amount = charged
+                .abs_diff(actual)
+                .saturating_mul(weight)
+                .min(MAX_STORED);
+            if actual > charged {
+                (TAKE, amount, None)
+            } else {
+                let charge = (charged_at.as_micros(), mark.min(MAX_STORED));
+                (GIVE_BACK, amount, Some(charge))
+            }
+        }
+    }
+}
+
+/// One call of the script: any number of batches, each judged on its own, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    at: Option<Timestamp>,
+    rules: Vec<[u8; RULE_LENGTH]>,
+    checks: Vec<u8>,
+    names: Vec<Box<[u8]>>,
+    /// Filled once there is more than one name.
+    places: HashMap<Box<[u8]>, u16>,
+}
+
+impl Request {
+    /// A call judged at `at`, or by the server's clock.
+    pub(crate) fn new(at: Option<Timestamp>) -> Self {
+        Self {
+            at,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a batch, which is judged after those already there.
+    pub(crate) fn push(&mut self, questions: &[Question]) {
+        for (index, question) in questions.iter().enumerate() {
+            let last = index + 1 == questions.len();
+            let key = self.place(&question.name);
+            let rule = self.rule(&question.rule);
+            self.checks
+                .push(question.operation | if last { LAST } else { 0 });
+            self.checks.extend_from_slice(&key.to_le_bytes());
+            self.checks.extend_from_slice(&rule.to_le_bytes());
+            self.checks
+                .extend_from_slice(&question.amount.to_le_bytes());
+            if let Some((charged_at, mark)) = question.charge {
+                self.checks.extend_from_slice(&charged_at.to_le_bytes());
+                self.checks.extend_from_slice(&mark.to_le_bytes());
+            }
+        }
+    }
+
+    /// The command that calls the script, by its hash or by its text.
+    pub(crate) fn command(&self, script: &Script, how: crate::script::How) -> Cmd {
+        let mut command = script.command(how);
+        command.arg(self.names.len());
+        for name in &self.names {
+            command.arg(&name[..]);
+        }
+        command.arg(self.argument());
+        command
+    }
+
+    fn argument(&self) -> Vec<u8> {
+        let length = 10 + self.rules.len() * RULE_LENGTH + self.checks.len();
+        let mut argument = Vec::with_capacity(length);
+        let at = self.at.map_or(0, |at| at.as_micros() + 1);
+        argument.extend_from_slice(&at.to_le_bytes());
+        argument.extend_from_slice(&number(self.rules.len()).to_le_bytes());
+        for rule in &self.rules {
+            argument.extend_from_slice(rule);
+        }
+        argument.extend_from_slice(&self.checks);
+        argument
+    }
+
+    /// The place of a name among the script's keys, counted from 1.
+    fn place(&mut self, name: &[u8]) -> u16 {
+        match &self.names[..] {
+            [only] if **only == *name => return 1,
+            [only] if self.places.is_empty() => {
+                self.places.insert(only.clone(), 1);
+            }
+            _ => {}
+        }
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        self.names.push(name.into());
+        let place = number(self.names.len());
+        if place > 1 {
+            self.places.insert(name.into(), place);
+        }
+        place
+    }
+
+    fn rule(&mut self, rule: &[u8; RULE_LENGTH]) -> u16 {
+        let known = self.rules.iter().position(|known| known == rule);
+        let index = known.unwrap_or_else(|| {
+            self.rules.push(*rule);
+            self.rules.len() - 1
+        });
+        number(index + 1)
+    }
+}
+
+/// A count within one call, which [`Batch::MAX_CHECKS`] and the coalescer's bound keep far below 2^16.
+fn number(count: usize) -> u16 {
+    u16::try_from(count).expect("a call holds fewer than 65536 checks")
+}

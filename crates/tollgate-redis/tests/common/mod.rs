@@ -1,0 +1,43 @@
+//! What the tests share: one server per test program, and stores over it.
+#![allow(dead_code, reason = "each test program uses its own part of this")]
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use tokio::runtime::Runtime;
+use tollgate_redis::{RedisStore, redis};
+use tollgate_services::{RedisProgram, RedisServer};
+
+/// The server of this test program: the one of the system.
+pub(crate) fn server() -> &'static RedisServer {
+    static SERVER: OnceLock<RedisServer> = OnceLock::new();
+    SERVER.get_or_init(|| match RedisServer::start(RedisProgram::System) {
+        Ok(server) => server,
+        Err(error) => panic!("{error:#}"),
+    })
+}
+
+/// A manager of one shared connection to `url`, which waits long for answers: a busy machine is no failure.
+pub(crate) fn manager(url: &str) -> ConnectionManager {
+    let client = redis::Client::open(url).unwrap();
+    let patient = Some(Duration::from_secs(30));
+    let config = ConnectionManagerConfig::new()
+        .set_response_timeout(patient)
+        .set_connection_timeout(patient);
+    ConnectionManager::new_lazy_with_config(client, config).unwrap()
+}
+
+/// A store over the server of this test program.
+pub(crate) fn store() -> RedisStore {
+    RedisStore::new(manager(&server().url()))
+}
+
+/// A runtime for tests that are not async themselves.
+pub(crate) fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap()
+}
