@@ -79,7 +79,7 @@ enum Command {
     Bench {
         /// `memory` runs the benchmarks `memory`, `memory_instructions` and so on.
         suite: String,
-        /// Passed on to the benchmarks.
+        /// Passed on to the benchmark of exactly that name, which then runs alone.
         #[arg(last = true)]
         arguments: Vec<String>,
     },
