@@ -16,6 +16,7 @@ const EVERYTHING: [&str; 2] = ["--workspace", "--all-features"];
 pub(crate) fn run(workspace: &Workspace, require: Require) -> Result<()> {
     tools::ensure_component("rustfmt", "fmt")?;
     tools::ensure_component("clippy", "clippy")?;
+    tools::ensure_system_program("redis-server", "redis-server")?;
     step::run(
         "format",
         step::cargo().args(["fmt", "--all", "--", "--check"]),
