@@ -12,7 +12,7 @@ fn fixed_window(text: &str) -> Policy {
 }
 
 fn refusal<T: std::fmt::Debug>(result: Result<T, tollgate_core::Error>) -> String {
-    let error = result.expect_err("it is refused");
+    let error = result.expect_err("refused");
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     error.to_string()
 }

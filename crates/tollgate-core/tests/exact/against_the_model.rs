@@ -156,7 +156,7 @@ impl Pair {
 }
 
 proptest! {
-    #![proptest_config(cases(6_000))]
+    #![proptest_config(cases(3_000))]
 
     #[test]
     fn core_answers_what_exact_arithmetic_answers(

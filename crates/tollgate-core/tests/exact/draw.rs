@@ -54,6 +54,11 @@ pub(crate) fn quotas() -> impl Strategy<Value = Quota> {
     })
 }
 
+/// Quotas that admit something.
+pub(crate) fn open_quotas() -> impl Strategy<Value = Quota> {
+    quotas().prop_filter("blocked", |quota| quota.limit() > 0)
+}
+
 /// A policy of `algorithm`, which drops the burst where the algorithm has none.
 pub(crate) fn policy(algorithm: Algorithm, quota: Quota) -> Policy {
     let quota = match algorithm {

@@ -20,7 +20,7 @@ fn is_visible(answer: &Answer, capacity: u64) -> bool {
 }
 
 proptest! {
-    #![proptest_config(cases(4_000))]
+    #![proptest_config(cases(2_000))]
 
     #[test]
     fn from_the_reset_time_on_every_sequence_is_answered_as_on_a_fresh_key(

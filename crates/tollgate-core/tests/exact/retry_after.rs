@@ -31,7 +31,7 @@ fn check(subject: &Subject, now: Timestamp, units: u64, answer: Answer) {
 }
 
 proptest! {
-    #![proptest_config(cases(6_000))]
+    #![proptest_config(cases(3_000))]
 
     #[test]
     fn a_denied_hit_is_admitted_at_its_retry_time_and_not_a_microsecond_earlier(

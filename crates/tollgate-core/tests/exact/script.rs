@@ -183,19 +183,22 @@ pub(crate) fn actions() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// A starting time and steps of all kinds.
+/// A starting time and steps.
 pub(crate) fn scripts(
     moves: impl Strategy<Value = Move>,
     actions: impl Strategy<Value = Action>,
     length: usize,
 ) -> impl Strategy<Value = (Timestamp, Vec<Step>)> {
-    let steps = vec((moves, actions), 1..=length).prop_map(|steps| {
-        steps
-            .into_iter()
-            .map(|(moves, action)| Step { moves, action })
-            .collect()
-    });
-    (starts(), steps)
+    let step = (moves, actions).prop_map(|(moves, action)| Step { moves, action });
+    (starts(), vec(step, 1..=length))
+}
+
+/// A starting time and hits of so many units.
+pub(crate) fn timed_units(
+    moves: impl Strategy<Value = Move>,
+    length: usize,
+) -> impl Strategy<Value = (Timestamp, Vec<(Move, Units)>)> {
+    (starts(), vec((moves, units()), 1..=length))
 }
 
 /// Mostly within this century, also at both ends of the range.

@@ -83,6 +83,16 @@ impl Subject {
         })
     }
 
+    /// Charges `units` whether or not they fit.
+    pub(crate) fn owe(&mut self, now: Timestamp, units: u64) {
+        let nothing_yet = Charge {
+            at: now,
+            cost: Cost::ONE,
+            mark: 0,
+        };
+        self.settle(now, nothing_yet, 1 + units);
+    }
+
     pub(crate) fn settle(&mut self, now: Timestamp, charge: Charge, actual: u64) -> Answer {
         self.ask(now, Op::Settle(charge.settlement(actual)))
     }
