@@ -1,18 +1,29 @@
 //! Redis' troubles as errors of the family.
 
+use std::error::Error as StdError;
+use std::sync::Arc;
+
 use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind};
 use tollgate_core::{Error, ErrorKind};
 
 /// How errors name this store.
 pub(crate) const STORE: &str = "redis";
 
-/// Why a command has no answer.
-#[derive(Debug)]
+/// Why a command has no answer. Cloned for everybody whose hit travelled in one call.
+#[derive(Clone, Debug)]
 pub(crate) enum Failure {
     /// The server refused it, or the connection failed while it was under way.
     Command(RedisError),
     /// It was never sent.
-    Unsent(Error),
+    Unsent {
+        kind: ErrorKind,
+        message: &'static str,
+        source: Option<Arc<dyn StdError + Send + Sync>>,
+    },
+    /// It was answered with something else than an answer to it.
+    Strange(&'static str),
+    /// The task that carried it was dropped with its runtime.
+    Abandoned,
 }
 
 impl Failure {
@@ -34,7 +45,7 @@ impl Failure {
                 RedisKind::Server(kind) => Some(kind),
                 _ => None,
             },
-            Self::Unsent(_) => None,
+            _ => None,
         }
     }
 }
@@ -49,14 +60,31 @@ impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Command(error) => during_command(error),
-            Failure::Unsent(error) => error,
+            Failure::Unsent {
+                kind,
+                message,
+                source,
+            } => {
+                let error = Error::new(kind, message).with_store(STORE);
+                match source {
+                    Some(source) => error.with_source(source),
+                    None => error,
+                }
+            }
+            Failure::Strange(detail) => Error::new(
+                ErrorKind::Other,
+                format!("the server's answer cannot be read: {detail}"),
+            )
+            .with_store(STORE)
+            .with_charge_unknown(),
+            Failure::Abandoned => Error::new(
+                ErrorKind::Unavailable,
+                "the runtime on which the call was under way has shut down",
+            )
+            .with_store(STORE)
+            .with_charge_unknown(),
         }
     }
-}
-
-/// An error about a command that was never sent.
-pub(crate) fn unsent(kind: ErrorKind, message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
-    Error::new(kind, message).with_store(STORE)
 }
 
 /// The kind of an error that came back for a command, a sentence of advice, and whether a charge may have happened.

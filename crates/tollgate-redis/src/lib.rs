@@ -4,6 +4,7 @@
 mod connection;
 mod error;
 mod key;
+mod lane;
 #[cfg(feature = "deadpool")]
 mod pool;
 mod reply;

@@ -4,10 +4,12 @@ use redis::Value;
 use tollgate_core::algorithm::{FixedWindowState, SlidingWindowState};
 use tollgate_core::{Error, ErrorKind, Result, Timestamp, Verdict, Verdicts};
 
-use crate::error::STORE;
+use crate::error::{Failure, STORE};
 use crate::request::{Form, Question};
 
 /// The answers of one call, read batch by batch.
+///
+/// A script that has answered has run: whatever cannot be read of its answer may well be charged.
 #[derive(Debug)]
 pub(crate) struct Reply {
     now: Timestamp,
@@ -15,9 +17,9 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(crate) fn new(value: Value) -> Result<Self> {
+    pub(crate) fn new(value: Value) -> Result<Self, Failure> {
         let Value::Array(values) = value else {
-            return Err(strange("it is not an array"));
+            return Err(Failure::Strange("it is not an array"));
         };
         let mut values = values.into_iter();
         let now = instant(integer(values.next().as_ref())?)?;
@@ -51,7 +53,7 @@ impl Reply {
     }
 
     /// The next check's verdict, or the word that stands in its place.
-    fn verdict(&mut self, question: &Question) -> Result<std::result::Result<Verdict, String>> {
+    fn verdict(&mut self, question: &Question) -> Result<Result<Verdict, String>, Failure> {
         let signed = match self.values.next() {
             Some(Value::BulkString(word)) => {
                 return Ok(Err(String::from_utf8_lossy(&word).into_owned()));
@@ -62,7 +64,7 @@ impl Reply {
         let number = signed
             .unsigned_abs()
             .checked_sub(1)
-            .ok_or_else(|| strange("a verdict begins with zero"))?;
+            .ok_or_else(|| Failure::Strange("a verdict begins with zero"))?;
         Ok(Ok(match question.form {
             Form::Bucket => Verdict::bucket(allowed, number),
             Form::FixedWindow => {
@@ -112,29 +114,19 @@ fn unreadable(question: &Question, trouble: &str) -> Error {
     Error::new(ErrorKind::Corrupt, message).with_store(STORE)
 }
 
-fn integer(value: Option<&Value>) -> Result<i64> {
+fn integer(value: Option<&Value>) -> Result<i64, Failure> {
     match value {
         Some(Value::Int(number)) => Ok(*number),
-        Some(_) => Err(strange("an integer was expected and is not there")),
-        None => Err(strange("it is too short")),
+        Some(_) => Err(Failure::Strange("an integer was expected and is not there")),
+        None => Err(Failure::Strange("it is too short")),
     }
 }
 
-fn natural(number: i64) -> Result<u64> {
-    u64::try_from(number).map_err(|_| strange("a count is negative"))
+fn natural(number: i64) -> Result<u64, Failure> {
+    u64::try_from(number).map_err(|_| Failure::Strange("a count is negative"))
 }
 
-fn instant(number: i64) -> Result<Timestamp> {
+fn instant(number: i64) -> Result<Timestamp, Failure> {
     Timestamp::from_micros(natural(number)?)
-        .map_err(|range| strange("an instant is out of range").with_source(range))
-}
-
-/// The script ran, so what it was asked to charge may well be charged.
-fn strange(detail: &str) -> Error {
-    Error::new(
-        ErrorKind::Other,
-        format!("the script's answer cannot be read: {detail}"),
-    )
-    .with_store(STORE)
-    .with_charge_unknown()
+        .map_err(|_| Failure::Strange("an instant is out of range"))
 }

@@ -49,6 +49,16 @@ pub(crate) enum Form {
     SlidingLog,
 }
 
+impl Form {
+    /// About how many microseconds it takes to judge a check.
+    const fn weight(self) -> u32 {
+        match self {
+            Self::Bucket | Self::FixedWindow | Self::SlidingWindow => 1,
+            Self::SlidingLog => 8,
+        }
+    }
+}
+
 impl Question {
     pub(crate) fn new(check: &Check<'_>) -> Self {
         let rule = check.policy.rule();
@@ -139,6 +149,7 @@ pub(crate) struct Request {
     at: Option<Timestamp>,
     rules: Vec<[u8; RULE_LENGTH]>,
     checks: Vec<u8>,
+    judging: u32,
     names: Vec<Box<[u8]>>,
     /// Filled once there is more than one name.
     places: HashMap<Box<[u8]>, u16>,
@@ -153,12 +164,19 @@ impl Request {
         }
     }
 
+    /// About how many microseconds it keeps the server busy: reading and writing a key takes longer than judging.
+    pub(crate) fn weight(&self) -> u32 {
+        const KEY: u32 = 8;
+        u32::from(number(self.names.len())) * KEY + self.judging
+    }
+
     /// Adds a batch, which is judged after those already there.
     pub(crate) fn push(&mut self, questions: &[Question]) {
         for (index, question) in questions.iter().enumerate() {
             let last = index + 1 == questions.len();
             let key = self.place(&question.name);
             let rule = self.rule(&question.rule);
+            self.judging += question.form.weight();
             self.checks
                 .push(question.operation | if last { LAST } else { 0 });
             self.checks.extend_from_slice(&key.to_le_bytes());

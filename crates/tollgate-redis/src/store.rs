@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use redis::{Cmd, FromRedisValue};
-use tollgate_core::{Batch, Capabilities, Error, ErrorKind, Key, Result, Store, Verdicts};
+use redis::{Cmd, FromRedisValue, Value};
+use tollgate_core::{
+    Batch, Capabilities, Error, ErrorKind, Key, Result, Store, Timestamp, Verdicts,
+};
 
 use crate::connection::Connection;
 use crate::error::{Failure, STORE};
 use crate::key;
+use crate::lane::Lane;
 use crate::reply::Reply;
 use crate::request::{Question, Request};
 use crate::script::{How, Script};
@@ -28,9 +31,10 @@ pub struct RedisStore(Arc<Inner>);
 const SCAN_STEP: u32 = 500;
 
 #[derive(Debug)]
-struct Inner {
+pub(crate) struct Inner {
     connection: Connection,
     script: Script,
+    lane: Lane,
 }
 
 impl RedisStore {
@@ -40,6 +44,7 @@ impl RedisStore {
         Self(Arc::new(Inner {
             connection: connection.into(),
             script: Script::new(),
+            lane: Lane::default(),
         }))
     }
 
@@ -73,35 +78,43 @@ impl RedisStore {
 }
 
 impl Inner {
-    /// Calls the script, once. Only a server that does not know it yet is called again: it has done nothing.
-    async fn call(&self, request: &Request) -> Result<Reply> {
-        let command = request.command(&self.script, How::Hash);
-        let mut answer = self.connection.query(&command).await;
-        if let Err(failure) = &answer
-            && failure.is_no_script()
-        {
-            let command = request.command(&self.script, How::Text);
-            answer = self.connection.query(&command).await;
-        }
-        match answer {
-            Ok(value) => Reply::new(value),
-            Err(failure) => Err(self.give_up(failure).await),
-        }
+    pub(crate) fn lane(&self, _lane: usize) -> &Lane {
+        &self.lane
     }
 
-    async fn give_up(&self, failure: Failure) -> Error {
-        if failure.is_misplaced() {
+    /// One call for one batch.
+    pub(crate) async fn ask_alone(
+        &self,
+        at: Option<Timestamp>,
+        questions: &[Question],
+    ) -> Result<Verdicts> {
+        let mut request = Request::new(at);
+        request.push(questions);
+        self.call(&request).await?.next(questions)
+    }
+
+    /// Calls the script, once. Only a server that does not know it yet is called again: it has done nothing.
+    pub(crate) async fn call(&self, request: &Request) -> Result<Reply, Failure> {
+        let command = request.command(&self.script, How::Hash);
+        let mut answer = self.query(&command).await;
+        if answer.as_ref().is_err_and(Failure::is_no_script) {
+            let command = request.command(&self.script, How::Text);
+            answer = self.query(&command).await;
+        }
+        answer.and_then(Reply::new)
+    }
+
+    async fn query(&self, command: &Cmd) -> Result<Value, Failure> {
+        let answer = self.connection.query(command).await;
+        if answer.as_ref().is_err_and(Failure::is_misplaced) {
             self.connection.leave().await;
         }
-        failure.into()
+        answer
     }
 
     /// Sends a command that is no script, and reads its answer.
     async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
-        let answer = match self.connection.query(command).await {
-            Ok(answer) => answer,
-            Err(failure) => return Err(self.give_up(failure).await),
-        };
+        let answer = self.query(command).await?;
         T::from_redis_value(answer).map_err(|error| {
             Error::new(
                 ErrorKind::Other,
@@ -116,9 +129,11 @@ impl Inner {
 impl Store for RedisStore {
     async fn apply<'a>(&'a self, batch: Batch<'a>) -> Result<Verdicts> {
         let questions = Question::of_batch(&batch);
-        let mut request = Request::new(batch.instant());
-        request.push(&questions);
-        self.0.call(&request).await?.next(&questions)
+        match batch.instant() {
+            None => Lane::ask(&self.0, 0, questions).await,
+            // One instant per call: what is judged at an instant of its own travels alone.
+            at => self.0.ask_alone(at, &questions).await,
+        }
     }
 
     /// Deletes exactly these keys, one by one.

@@ -261,12 +261,11 @@ local function sliding_log_family()
                 end
             end
         elseif op == TAKE then
-            advance(rule, entry, now)
-            local held = 0
-            if entry.live then
-                held = minus(total_before(entry, entry.size), entry.base)
+            local extra = min(amount, LARGEST - used(rule, entry, now))
+            if extra > 0 then
+                advance(rule, entry, now)
+                push(entry, now, extra)
             end
-            push(entry, now, min(amount, LARGEST - held))
         else
             give_back(entry, charged_at, amount)
         end

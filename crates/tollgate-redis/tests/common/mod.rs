@@ -1,4 +1,8 @@
 //! What the tests share: one server per test program, and stores over it.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
 use std::sync::OnceLock;
