@@ -4,6 +4,7 @@
 //! the program.
 
 mod port;
+mod postgres;
 mod process;
 mod program;
 mod redis;
@@ -11,6 +12,7 @@ mod redis_cluster;
 mod redis_sentinel;
 
 pub use port::free_port;
+pub use postgres::{PostgresProgram, PostgresServer};
 pub use process::Process;
 pub use program::{cache, find_on_path};
 pub use redis::{RedisProgram, RedisServer};
