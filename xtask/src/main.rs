@@ -15,6 +15,7 @@ mod features;
 mod msrv;
 mod public_api;
 mod semver;
+mod servers;
 mod step;
 mod test;
 mod tidy;

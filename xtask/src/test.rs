@@ -5,7 +5,7 @@ use cargo_metadata::TargetKind;
 
 use crate::conformance::{self, Require};
 use crate::workspace::Workspace;
-use crate::{step, tidy, tools};
+use crate::{servers, step, tidy, tools};
 
 const EVERYTHING: [&str; 2] = ["--workspace", "--all-features"];
 
@@ -16,7 +16,7 @@ const EVERYTHING: [&str; 2] = ["--workspace", "--all-features"];
 pub(crate) fn run(workspace: &Workspace, require: Require) -> Result<()> {
     tools::ensure_component("rustfmt", "fmt")?;
     tools::ensure_component("clippy", "clippy")?;
-    tools::ensure_system_program("redis-server", "redis-server")?;
+    servers::ensure()?;
     step::run(
         "format",
         step::cargo().args(["fmt", "--all", "--", "--check"]),
