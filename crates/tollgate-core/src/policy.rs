@@ -1,5 +1,8 @@
 //! A policy: a name, an algorithm and a quota.
 
+#[cfg(feature = "serde")]
+mod serde;
+
 use std::fmt;
 use std::sync::Arc;
 

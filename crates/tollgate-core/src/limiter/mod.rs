@@ -214,7 +214,8 @@ impl<S: Store> Limiter<S> {
                     Error::new(
                         ErrorKind::Other,
                         format!("{asked} checks had {answered} answers"),
-                    ),
+                    )
+                    .with_charge_unknown(),
                     op,
                 )
             }
