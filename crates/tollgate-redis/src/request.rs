@@ -6,15 +6,17 @@
 //! u64 one more than the instant to judge at, or 0 for the server's clock
 //! u16 number of rules
 //! for each rule   u8 family, 5 x u64 numbers of the rule
-//! for each check  u8 operation (128 added for the last check of its batch), u16 key, u16 rule, u64 amount,
+//! for each check  u8 operation (128 added for the last check of its batch), u16 key, u16 rule, u16 times, u64 amount,
 //!                 and for a give-back: u64 instant of the charge, u64 mark
 //! ```
+//!
+//! `times` is for batches of one check that ask the same one after the other: a hot key's hits are judged in one go.
 
 use std::collections::HashMap;
 
 use redis::Cmd;
 use tollgate_core::algorithm::{MAX_STORED, Rule};
-use tollgate_core::{Batch, Check, Op, Settlement, Timestamp};
+use tollgate_core::{Batch, Op, Settlement, Timestamp};
 
 use crate::key;
 use crate::script::Script;
@@ -60,7 +62,7 @@ impl Form {
 }
 
 impl Question {
-    pub(crate) fn new(check: &Check<'_>) -> Self {
+    pub(crate) fn new(check: &tollgate_core::Check<'_>) -> Self {
         let rule = check.policy.rule();
         let (form, numbers) = numbers(rule);
         let (operation, amount, charge) = operation(rule, check.op);
@@ -85,27 +87,26 @@ impl Question {
     }
 }
 
+/// The rule as the script knows it: capacity, weight of a unit, weight of a full key, pace and grid.
 fn numbers(rule: &Rule) -> (Form, [u64; 5]) {
+    let window = |limit, period, grid| [limit, 1, limit, period, grid];
     match rule {
         Rule::Bucket(rule) => (
             Form::Bucket,
             [
                 rule.capacity(),
                 rule.unit(),
+                rule.full(),
                 rule.drain(),
                 rule.tick(),
-                rule.full(),
             ],
         ),
         Rule::FixedWindow(rule) => {
-            let phase = rule.phase().map_or(0, |phase| phase + 1);
-            (
-                Form::FixedWindow,
-                [rule.limit(), rule.period(), phase, 0, 0],
-            )
+            let grid = rule.phase().map_or(0, |phase| phase + 1);
+            (Form::FixedWindow, window(rule.limit(), rule.period(), grid))
         }
-        Rule::SlidingWindow(rule) => (Form::SlidingWindow, [rule.limit(), rule.period(), 0, 0, 0]),
-        Rule::SlidingLog(rule) => (Form::SlidingLog, [rule.limit(), rule.period(), 0, 0, 0]),
+        Rule::SlidingWindow(rule) => (Form::SlidingWindow, window(rule.limit(), rule.period(), 0)),
+        Rule::SlidingLog(rule) => (Form::SlidingLog, window(rule.limit(), rule.period(), 0)),
     }
 }
 
@@ -143,6 +144,28 @@ fn operation(rule: &Rule, op: Op) -> (u8, u64, Option<(u64, u64)>) {
     }
 }
 
+/// One check as it stands in the argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Check {
+    operation: u8,
+    key: u16,
+    rule: u16,
+    amount: u64,
+}
+
+impl Check {
+    /// Where the number of times stands.
+    const TIMES: usize = 5;
+
+    fn write(self, into: &mut Vec<u8>) {
+        into.push(self.operation);
+        into.extend_from_slice(&self.key.to_le_bytes());
+        into.extend_from_slice(&self.rule.to_le_bytes());
+        into.extend_from_slice(&1u16.to_le_bytes());
+        into.extend_from_slice(&self.amount.to_le_bytes());
+    }
+}
+
 /// One call of the script: any number of batches, each judged on its own, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
@@ -150,6 +173,8 @@ pub(crate) struct Request {
     rules: Vec<[u8; RULE_LENGTH]>,
     checks: Vec<u8>,
     judging: u32,
+    /// The check that was asked last, and where it stands, if the same may follow it.
+    last: Option<(Check, usize)>,
     names: Vec<Box<[u8]>>,
     /// Filled once there is more than one name.
     places: HashMap<Box<[u8]>, u16>,
@@ -174,19 +199,38 @@ impl Request {
     pub(crate) fn push(&mut self, questions: &[Question]) {
         for (index, question) in questions.iter().enumerate() {
             let last = index + 1 == questions.len();
-            let key = self.place(&question.name);
-            let rule = self.rule(&question.rule);
+            let check = Check {
+                operation: question.operation | if last { LAST } else { 0 },
+                key: self.place(&question.name),
+                rule: self.rule(&question.rule),
+                amount: question.amount,
+            };
             self.judging += question.form.weight();
-            self.checks
-                .push(question.operation | if last { LAST } else { 0 });
-            self.checks.extend_from_slice(&key.to_le_bytes());
-            self.checks.extend_from_slice(&rule.to_le_bytes());
-            self.checks
-                .extend_from_slice(&question.amount.to_le_bytes());
+            let alone = questions.len() == 1 && question.charge.is_none();
+            if !(alone && self.repeats(check)) {
+                self.last = alone.then_some((check, self.checks.len()));
+                check.write(&mut self.checks);
+            }
             if let Some((charged_at, mark)) = question.charge {
                 self.checks.extend_from_slice(&charged_at.to_le_bytes());
                 self.checks.extend_from_slice(&mark.to_le_bytes());
             }
+        }
+    }
+
+    /// Counts a check once more if it is what was asked last. Returns whether it was.
+    fn repeats(&mut self, check: Check) -> bool {
+        let Some((last, offset)) = self.last else {
+            return false;
+        };
+        let times = &mut self.checks[offset + Check::TIMES..][..2];
+        let more = u16::from_le_bytes([times[0], times[1]]).checked_add(1);
+        match more {
+            Some(more) if last == check => {
+                times.copy_from_slice(&more.to_le_bytes());
+                true
+            }
+            _ => false,
         }
     }
 
