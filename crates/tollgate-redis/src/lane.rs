@@ -56,18 +56,18 @@ enum Place {
 impl Lane {
     /// Asks for one batch: alone if the lane is empty, together with others otherwise.
     pub(crate) async fn ask(
+        self: Arc<Self>,
         inner: &Arc<Inner>,
-        lane: usize,
         questions: Vec<Question>,
     ) -> Result<Verdicts> {
-        match inner.lane(lane).enter(questions) {
+        match self.enter(questions) {
             Place::Direct(questions) => {
-                let _direct = Direct(inner.lane(lane));
+                let _direct = Direct(&self);
                 inner.ask_alone(None, &questions).await
             }
             Place::Queued { answer, start } => {
                 if start {
-                    Carrier::start(inner.clone(), lane, &Handle::current());
+                    Carrier::start(inner.clone(), self, &Handle::current());
                 }
                 let abandoned = |_| Err(Failure::Abandoned.into());
                 answer.await.unwrap_or_else(abandoned)
@@ -135,13 +135,13 @@ impl Drop for Direct<'_> {
 /// A task that carries the queue; says when it is over, however it ends.
 struct Carrier {
     inner: Arc<Inner>,
-    lane: usize,
+    lane: Arc<Lane>,
     /// Whether the queue was found empty, and the task no longer counts.
     done: bool,
 }
 
 impl Carrier {
-    fn start(inner: Arc<Inner>, lane: usize, runtime: &Handle) {
+    fn start(inner: Arc<Inner>, lane: Arc<Lane>, runtime: &Handle) {
         let carrier = Self {
             inner,
             lane,
@@ -157,7 +157,7 @@ impl Carrier {
     }
 
     fn next(&mut self) -> Option<Call> {
-        let mut queue = self.inner.lane(self.lane).lock();
+        let mut queue = self.lane.lock();
         let call = queue.next_call();
         if call.passengers.is_empty() {
             // Under the same lock as the look at the queue, so that nobody joins a queue that is not carried.
@@ -176,7 +176,7 @@ impl Drop for Carrier {
         if self.done {
             return;
         }
-        let mut queue = self.inner.lane(self.lane).lock();
+        let mut queue = self.lane.lock();
         queue.carriers -= 1;
         if queue.carriers == 0 {
             queue.waiting.clear();

@@ -5,8 +5,6 @@ mod connection;
 mod error;
 mod key;
 mod lane;
-#[cfg(feature = "deadpool")]
-mod pool;
 mod reply;
 mod request;
 mod script;

@@ -1,8 +1,14 @@
 //! The store.
 
+#[cfg(feature = "cluster")]
+use std::collections::HashMap;
 use std::sync::Arc;
+#[cfg(feature = "cluster")]
+use std::sync::{Mutex, PoisonError};
 
-use redis::{Cmd, FromRedisValue, Value};
+#[cfg(feature = "cluster")]
+use redis::cluster_routing::Slot;
+use redis::{FromRedisValue, Value};
 use tollgate_core::{
     Batch, Capabilities, Error, ErrorKind, Key, Result, Store, Timestamp, Verdicts,
 };
@@ -34,17 +40,28 @@ const SCAN_STEP: u32 = 500;
 pub(crate) struct Inner {
     connection: Connection,
     script: Script,
-    lane: Lane,
+    lanes: Lanes,
+}
+
+/// The queues that calls wait in.
+#[derive(Debug)]
+enum Lanes {
+    /// To one server.
+    One(Arc<Lane>),
+    /// To each slot of a cluster that was ever asked for.
+    #[cfg(feature = "cluster")]
+    BySlot(Mutex<HashMap<Slot, Arc<Lane>>>),
 }
 
 impl RedisStore {
     /// A store over `connection`. Nothing is sent before the first call, so the server may come up later.
     #[must_use]
     pub fn new(connection: impl Into<Connection>) -> Self {
+        let connection = connection.into();
         Self(Arc::new(Inner {
-            connection: connection.into(),
+            lanes: Lanes::new(&connection),
             script: Script::new(),
-            lane: Lane::default(),
+            connection,
         }))
     }
 
@@ -58,30 +75,54 @@ impl RedisStore {
     pub async fn reset_prefix(&self, prefix: &str) -> Result<u64> {
         let mut pattern = key::prefix(prefix);
         pattern.push(b'*');
-        let (mut cursor, mut existed) = (0u64, 0);
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(&pattern);
-            scan.arg("COUNT").arg(SCAN_STEP);
-            let (next, found): (u64, Vec<Vec<u8>>) = self.0.ask(&scan).await?;
-            if !found.is_empty() {
-                let mut unlink = redis::cmd("UNLINK");
-                unlink.arg(found);
-                existed += self.0.ask::<u64>(&unlink).await?;
+        #[cfg(feature = "cluster")]
+        if self.0.connection.has_slots() {
+            let mut existed = 0;
+            for master in self.0.connection.masters().await? {
+                existed += self.0.reset_matching(&pattern, Some(&master)).await?;
             }
-            if next == 0 {
-                return Ok(existed);
+            return Ok(existed);
+        }
+        self.0.reset_matching(&pattern, None).await
+    }
+}
+
+impl Lanes {
+    fn new(connection: &Connection) -> Self {
+        #[cfg(feature = "cluster")]
+        if connection.has_slots() {
+            return Self::BySlot(Mutex::default());
+        }
+        let _ = connection;
+        Self::One(Arc::default())
+    }
+
+    /// The lane for a batch.
+    fn lane(&self, questions: &[Question]) -> Result<Arc<Lane>> {
+        match self {
+            Self::One(lane) => Ok(lane.clone()),
+            #[cfg(feature = "cluster")]
+            Self::BySlot(lanes) => {
+                let mut slots = questions
+                    .iter()
+                    .map(|question| Slot::for_key(&question.name));
+                let slot = slots.next();
+                let Some(slot) = slot.filter(|slot| slots.all(|other| other == *slot)) else {
+                    return Err(Error::new(
+                        ErrorKind::Unsupported,
+                        "a cluster judges only keys of one subject as one batch; \
+                         ask for each subject in a batch of its own",
+                    )
+                    .with_store(STORE));
+                };
+                let mut lanes = lanes.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(lanes.entry(slot).or_default().clone())
             }
-            cursor = next;
         }
     }
 }
 
 impl Inner {
-    pub(crate) fn lane(&self, _lane: usize) -> &Lane {
-        &self.lane
-    }
-
     /// One call for one batch.
     pub(crate) async fn ask_alone(
         &self,
@@ -96,41 +137,62 @@ impl Inner {
     /// Calls the script, once. Only a server that does not know it yet is called again: it has done nothing.
     pub(crate) async fn call(&self, request: &Request) -> Result<Reply, Failure> {
         let command = request.command(&self.script, How::Hash);
-        let mut answer = self.query(&command).await;
+        let mut answer = self.connection.query(&command).await;
         if answer.as_ref().is_err_and(Failure::is_no_script) {
             let command = request.command(&self.script, How::Text);
-            answer = self.query(&command).await;
+            answer = self.connection.query(&command).await;
         }
         answer.and_then(Reply::new)
     }
 
-    async fn query(&self, command: &Cmd) -> Result<Value, Failure> {
-        let answer = self.connection.query(command).await;
-        if answer.as_ref().is_err_and(Failure::is_misplaced) {
-            self.connection.leave().await;
-        }
-        answer
+    async fn unlink(&self, name: &[u8]) -> Result<u64> {
+        let mut command = redis::cmd("UNLINK");
+        command.arg(name);
+        read(self.connection.query(&command).await?)
     }
 
-    /// Sends a command that is no script, and reads its answer.
-    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
-        let answer = self.query(command).await?;
-        T::from_redis_value(answer).map_err(|error| {
-            Error::new(
-                ErrorKind::Other,
-                "the server's answer is not what it should be",
-            )
-            .with_store(STORE)
-            .with_source(error)
-        })
+    /// Deletes all keys that match `pattern`, of one node of a cluster or of the one server there is.
+    async fn reset_matching(&self, pattern: &[u8], node: Option<&(String, u16)>) -> Result<u64> {
+        let (mut cursor, mut existed) = (0u64, 0);
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(pattern);
+            scan.arg("COUNT").arg(SCAN_STEP);
+            let answer = match node {
+                #[cfg(feature = "cluster")]
+                Some(node) => self.connection.query_node(&scan, node).await?,
+                _ => self.connection.query(&scan).await?,
+            };
+            let (next, found): (u64, Vec<Vec<u8>>) = read(answer)?;
+            // One by one: in a cluster they lie in several slots.
+            for name in found {
+                existed += self.unlink(&name).await?;
+            }
+            if next == 0 {
+                return Ok(existed);
+            }
+            cursor = next;
+        }
     }
+}
+
+fn read<T: FromRedisValue>(answer: Value) -> Result<T> {
+    T::from_redis_value(answer).map_err(|error| {
+        Error::new(
+            ErrorKind::Other,
+            "the server's answer is not what it should be",
+        )
+        .with_store(STORE)
+        .with_source(error)
+    })
 }
 
 impl Store for RedisStore {
     async fn apply<'a>(&'a self, batch: Batch<'a>) -> Result<Verdicts> {
         let questions = Question::of_batch(&batch);
+        let lane = self.0.lanes.lane(&questions)?;
         match batch.instant() {
-            None => Lane::ask(&self.0, 0, questions).await,
+            None => lane.ask(&self.0, questions).await,
             // One instant per call: what is judged at an instant of its own travels alone.
             at => self.0.ask_alone(at, &questions).await,
         }
@@ -140,14 +202,12 @@ impl Store for RedisStore {
     async fn reset<'a>(&'a self, keys: &'a [Key<'a>]) -> Result<u64> {
         let mut existed = 0;
         for key in keys {
-            let mut command = redis::cmd("UNLINK");
-            command.arg(key::name(key));
-            existed += self.0.ask::<u64>(&command).await?;
+            existed += self.0.unlink(&key::name(key)).await?;
         }
         Ok(existed)
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::ALL
+        Capabilities::ALL.with_atomic_any_keys(!self.0.connection.has_slots())
     }
 }
