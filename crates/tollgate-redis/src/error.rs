@@ -39,6 +39,10 @@ impl Failure {
         )
     }
 
+    pub(crate) fn is_no_permission(&self) -> bool {
+        self.server_kind() == Some(ServerErrorKind::NoPerm)
+    }
+
     /// Whether the connection that it came over should not be used again.
     #[cfg(any(feature = "deadpool", feature = "sentinel"))]
     pub(crate) fn spoils_connection(&self) -> bool {

@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod connection;
+mod counter;
 mod error;
 mod key;
 mod lane;

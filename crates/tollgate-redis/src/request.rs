@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use redis::Cmd;
 use tollgate_core::algorithm::{MAX_STORED, Rule};
-use tollgate_core::{Batch, Op, Settlement, Timestamp};
+use tollgate_core::{Batch, Key, Op, Settlement, Timestamp};
 
 use crate::key;
 use crate::script::Script;
@@ -40,6 +40,43 @@ pub(crate) struct Question {
     operation: u8,
     amount: u64,
     charge: Option<(u64, u64)>,
+    /// For a hit that INCREX can count: what it costs and under which rule.
+    pub(crate) count: Option<Count>,
+}
+
+/// A hit on a counter of the server's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) cost: u64,
+    pub(crate) limit: u64,
+    /// In milliseconds, at least 2.
+    pub(crate) period: u64,
+}
+
+impl Count {
+    /// The check as INCREX counts it, if it can: a hit on a fixed window that begins whenever it is hit.
+    ///
+    /// The window ends with the key, one millisecond after the expiry, so one of a single millisecond cannot be told.
+    fn new(rule: &Rule, op: Op) -> Option<Self> {
+        let Op::Hit(cost) = op else { return None };
+        match rule {
+            Rule::FixedWindow(rule) => Some(Self {
+                // One more than the limit never fits, like anything above it, and stays far below 2^63.
+                cost: cost.get().min(rule.limit() + 1),
+                limit: rule.limit(),
+                period: rule.period() / 1000,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a policy's windows can be counters of the server's own.
+pub(crate) fn is_countable(rule: &Rule) -> bool {
+    match rule {
+        Rule::FixedWindow(rule) => rule.phase().is_none() && rule.period() >= 2_000,
+        _ => false,
+    }
 }
 
 /// How many numbers a check is answered with, and what they mean.
@@ -49,22 +86,31 @@ pub(crate) enum Form {
     FixedWindow,
     SlidingWindow,
     SlidingLog,
+    /// A fixed window that the server's own INCREX counts in.
+    Counter,
 }
 
 impl Form {
     /// About how many microseconds it takes to judge a check.
     const fn weight(self) -> u32 {
         match self {
-            Self::Bucket | Self::FixedWindow | Self::SlidingWindow => 1,
+            Self::Bucket | Self::FixedWindow | Self::SlidingWindow | Self::Counter => 1,
             Self::SlidingLog => 8,
         }
     }
 }
 
 impl Question {
-    pub(crate) fn new(check: &tollgate_core::Check<'_>) -> Self {
+    /// `counters` says whether the server has INCREX, so that what it can count is counted by it.
+    fn new(check: &tollgate_core::Check<'_>, counters: bool) -> Self {
         let rule = check.policy.rule();
-        let (form, numbers) = numbers(rule);
+        let (mut form, numbers) = numbers(rule);
+        let counted = counters && is_countable(rule);
+        let mut name: fn(&Key<'_>) -> Vec<u8> = key::name;
+        let mut count = None;
+        if counted {
+            (form, name, count) = (Form::Counter, key::counter, Count::new(rule, check.op));
+        }
         let (operation, amount, charge) = operation(rule, check.op);
         let mut packed = [0; RULE_LENGTH];
         packed[0] = form as u8 + 1;
@@ -72,7 +118,8 @@ impl Question {
             place.copy_from_slice(&number.to_le_bytes());
         }
         Self {
-            name: key::name(&check.key).into_boxed_slice(),
+            name: name(&check.key).into_boxed_slice(),
+            count,
             form,
             rule: packed,
             operation,
@@ -82,8 +129,9 @@ impl Question {
     }
 
     /// The questions of a batch, in its order.
-    pub(crate) fn of_batch(batch: &Batch<'_>) -> Vec<Self> {
-        batch.checks().iter().map(Self::new).collect()
+    pub(crate) fn of_batch(batch: &Batch<'_>, counters: bool) -> Vec<Self> {
+        let question = |check| Self::new(check, counters);
+        batch.checks().iter().map(question).collect()
     }
 }
 

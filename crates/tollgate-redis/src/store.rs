@@ -10,15 +10,16 @@ use std::sync::{Mutex, PoisonError};
 use redis::cluster_routing::Slot;
 use redis::{FromRedisValue, Value};
 use tollgate_core::{
-    Batch, Capabilities, Error, ErrorKind, Key, Result, Store, Timestamp, Verdicts,
+    Batch, Capabilities, Check, Error, ErrorKind, Family, Key, Result, Store, Timestamp, Verdicts,
 };
 
 use crate::connection::Connection;
+use crate::counter::{Capability, Counted, Tally};
 use crate::error::{Failure, STORE};
 use crate::key;
 use crate::lane::Lane;
 use crate::reply::Reply;
-use crate::request::{Question, Request};
+use crate::request::{self, Question, Request};
 use crate::script::{How, Script};
 
 /// A [`Store`] in Redis or Valkey.
@@ -41,13 +42,14 @@ pub(crate) struct Inner {
     connection: Connection,
     script: Script,
     lanes: Lanes,
+    counters: Capability,
 }
 
 /// The queues that calls wait in.
 #[derive(Debug)]
 enum Lanes {
-    /// To one server.
-    One(Arc<Lane>),
+    /// To one server: for the script, and for its own counters.
+    One(Arc<Lane>, Arc<Lane>),
     /// To each slot of a cluster that was ever asked for.
     #[cfg(feature = "cluster")]
     BySlot(Mutex<HashMap<Slot, Arc<Lane>>>),
@@ -58,8 +60,25 @@ impl RedisStore {
     #[must_use]
     pub fn new(connection: impl Into<Connection>) -> Self {
         let connection = connection.into();
+        if connection.has_slots() {
+            // One trip to a counter is several commands, which a cluster connection does not keep together.
+            return Self::script_only(connection);
+        }
+        Self::with(connection, Capability::default())
+    }
+
+    /// The same, but fixed windows are judged by the script too, even where the server has INCREX.
+    ///
+    /// Such windows lie under keys of another kind: let all processes that share them choose alike.
+    #[must_use]
+    pub fn script_only(connection: impl Into<Connection>) -> Self {
+        Self::with(connection.into(), Capability::unused())
+    }
+
+    fn with(connection: Connection, counters: Capability) -> Self {
         Self(Arc::new(Inner {
             lanes: Lanes::new(&connection),
+            counters,
             script: Script::new(),
             connection,
         }))
@@ -94,13 +113,16 @@ impl Lanes {
             return Self::BySlot(Mutex::default());
         }
         let _ = connection;
-        Self::One(Arc::default())
+        Self::One(Arc::default(), Arc::default())
     }
 
     /// The lane for a batch.
     fn lane(&self, questions: &[Question]) -> Result<Arc<Lane>> {
         match self {
-            Self::One(lane) => Ok(lane.clone()),
+            Self::One(script, counters) => Ok(match questions {
+                [question] if question.count.is_some() => counters.clone(),
+                _ => script.clone(),
+            }),
             #[cfg(feature = "cluster")]
             Self::BySlot(lanes) => {
                 let mut slots = questions
@@ -142,12 +164,37 @@ impl Inner {
             let command = request.command(&self.script, How::Text);
             answer = self.connection.query(&command).await;
         }
-        answer.and_then(Reply::new)
+        self.noticed(answer).and_then(Reply::new)
     }
 
-    async fn unlink(&self, name: &[u8]) -> Result<u64> {
+    /// Counts hits in the server's own counters.
+    pub(crate) async fn count(&self, tally: Tally) -> Result<Counted, Failure> {
+        self.noticed(tally.count(&self.connection).await)
+    }
+
+    /// After any trouble, another server may be the one that answers next.
+    fn noticed<T>(&self, answer: Result<T, Failure>) -> Result<T, Failure> {
+        if answer.is_err() {
+            self.counters.forget();
+        }
+        answer
+    }
+
+    /// Whether `batch` is about windows that the server's own counters can keep, and it has them.
+    ///
+    /// An instant that the caller names is judged by the script alone: counters live by the server's clock.
+    async fn counts(&self, batch: &Batch<'_>) -> Result<bool, Failure> {
+        let countable = |check: &Check<'_>| request::is_countable(check.policy.rule());
+        if batch.instant().is_some() || !batch.checks().iter().any(countable) {
+            return Ok(false);
+        }
+        self.counters.ask(&self.connection).await
+    }
+
+    /// Deletes keys that lie in one slot; returns how many there were.
+    async fn unlink(&self, names: &[Vec<u8>]) -> Result<u64> {
         let mut command = redis::cmd("UNLINK");
-        command.arg(name);
+        command.arg(names);
         read(self.connection.query(&command).await?)
     }
 
@@ -166,7 +213,7 @@ impl Inner {
             let (next, found): (u64, Vec<Vec<u8>>) = read(answer)?;
             // One by one: in a cluster they lie in several slots.
             for name in found {
-                existed += self.unlink(&name).await?;
+                existed += self.unlink(&[name]).await?;
             }
             if next == 0 {
                 return Ok(existed);
@@ -189,7 +236,8 @@ fn read<T: FromRedisValue>(answer: Value) -> Result<T> {
 
 impl Store for RedisStore {
     async fn apply<'a>(&'a self, batch: Batch<'a>) -> Result<Verdicts> {
-        let questions = Question::of_batch(&batch);
+        let counters = self.0.counts(&batch).await?;
+        let questions = Question::of_batch(&batch, counters);
         let lane = self.0.lanes.lane(&questions)?;
         match batch.instant() {
             None => lane.ask(&self.0, questions).await,
@@ -202,7 +250,11 @@ impl Store for RedisStore {
     async fn reset<'a>(&'a self, keys: &'a [Key<'a>]) -> Result<u64> {
         let mut existed = 0;
         for key in keys {
-            existed += self.0.unlink(&key::name(key)).await?;
+            let mut names = vec![key::name(key)];
+            if key.space().family() == Family::FixedWindow {
+                names.push(key::counter(key));
+            }
+            existed += self.0.unlink(&names).await?.min(1);
         }
         Ok(existed)
     }

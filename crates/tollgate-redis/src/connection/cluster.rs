@@ -10,6 +10,7 @@ use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::sync::OnceCell;
 
+use super::Message;
 use crate::error::Failure;
 
 /// A shared connection to all nodes, opened when it is first needed.
@@ -39,8 +40,8 @@ impl Cluster {
         }
     }
 
-    pub(crate) async fn query(&self, command: &Cmd) -> Result<Value, Failure> {
-        follow(&mut self.connection().await?, command).await
+    pub(crate) async fn query(&self, message: Message<'_>) -> Result<Value, Failure> {
+        follow(&mut self.connection().await?, message).await
     }
 
     pub(crate) async fn query_node(
@@ -69,8 +70,11 @@ impl Cluster {
 /// A node that names another one has not carried the command out, so nothing is ever done twice.
 pub(crate) async fn follow(
     connection: &mut ClusterConnection,
-    command: &Cmd,
+    message: Message<'_>,
 ) -> Result<Value, Failure> {
+    let Message::One(command) = message else {
+        return super::plain(connection, message).await;
+    };
     let mut answer = send(connection, command).await;
     for _ in 0..MOVES {
         let Err(error) = &answer else { break };

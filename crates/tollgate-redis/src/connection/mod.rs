@@ -10,7 +10,7 @@ mod sentinel;
 use std::fmt;
 
 use redis::aio::{ConnectionLike, ConnectionManager, MultiplexedConnection};
-use redis::{Cmd, Value};
+use redis::{Cmd, Pipeline, Value};
 
 use crate::error::Failure;
 
@@ -40,41 +40,62 @@ enum Kind {
     SentinelPool(deadpool_redis::sentinel::Pool),
 }
 
+/// What is sent in one go.
+#[derive(Clone, Copy)]
+enum Message<'a> {
+    One(&'a Cmd),
+    All(&'a Pipeline),
+}
+
 impl Connection {
     /// Sends one command and waits for its answer.
     pub(crate) async fn query(&self, command: &Cmd) -> Result<Value, Failure> {
+        self.send(Message::One(command)).await
+    }
+
+    /// Sends commands one right behind the other and waits for all answers; those that are errors stand among them.
+    ///
+    /// Not for clusters.
+    pub(crate) async fn query_all(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Failure> {
+        match self.send(Message::All(pipeline)).await? {
+            Value::Array(answers) => Ok(answers),
+            _ => Err(Failure::Strange("a pipeline has one answer")),
+        }
+    }
+
+    async fn send(&self, message: Message<'_>) -> Result<Value, Failure> {
         match &self.0 {
             Kind::Manager(manager) => {
-                let answer = plain(&mut manager.clone(), command).await;
+                let answer = plain(&mut manager.clone(), message).await;
                 if answer.as_ref().is_err_and(Failure::is_misplaced) {
                     // Once the server has hung up, the manager connects anew, and asks for the address anew.
-                    let _ = plain(&mut manager.clone(), &redis::cmd("QUIT")).await;
+                    let _ = plain(&mut manager.clone(), Message::One(&redis::cmd("QUIT"))).await;
                 }
                 answer
             }
-            Kind::Multiplexed(connection) => plain(&mut connection.clone(), command).await,
+            Kind::Multiplexed(connection) => plain(&mut connection.clone(), message).await,
             #[cfg(feature = "deadpool")]
             Kind::Pool(pool) => {
                 let mut connection = pool.get().await.map_err(pool::unsent)?;
-                let answer = plain(&mut connection, command).await;
+                let answer = plain(&mut connection, message).await;
                 if answer.as_ref().is_err_and(Failure::spoils_connection) {
                     drop(deadpool_redis::Connection::take(connection));
                 }
                 answer
             }
             #[cfg(feature = "cluster")]
-            Kind::Cluster(cluster) => cluster.query(command).await,
+            Kind::Cluster(cluster) => cluster.query(message).await,
             #[cfg(all(feature = "cluster", feature = "deadpool"))]
             Kind::ClusterPool(pool) => {
                 let mut connection = pool.get().await.map_err(pool::unsent)?;
-                cluster::follow(&mut connection, command).await
+                cluster::follow(&mut connection, message).await
             }
             #[cfg(feature = "sentinel")]
-            Kind::Sentinel(master) => master.query(command).await,
+            Kind::Sentinel(master) => master.query(message).await,
             #[cfg(all(feature = "sentinel", feature = "deadpool"))]
             Kind::SentinelPool(pool) => {
                 let mut connection = pool.get().await.map_err(pool::unsent)?;
-                let answer = plain(&mut connection, command).await;
+                let answer = plain(&mut connection, message).await;
                 if answer.as_ref().is_err_and(Failure::spoils_connection) {
                     drop(deadpool_redis::sentinel::Connection::take(connection));
                 }
@@ -120,10 +141,19 @@ impl Connection {
     }
 }
 
-/// Sends one command; an error that came as a value is an error.
-async fn plain(connection: &mut impl ConnectionLike, command: &Cmd) -> Result<Value, Failure> {
-    let answer = connection.req_packed_command(command).await;
-    Ok(answer.and_then(Value::extract_error)?)
+/// Sends and waits; an error that came as the only answer is an error.
+async fn plain(
+    connection: &mut impl ConnectionLike,
+    message: Message<'_>,
+) -> Result<Value, Failure> {
+    let answer = match message {
+        Message::One(command) => {
+            let answer = connection.req_packed_command(command).await;
+            answer.and_then(Value::extract_error)
+        }
+        Message::All(pipeline) => pipeline.query_async(connection).await.map(Value::Array),
+    };
+    Ok(answer?)
 }
 
 impl fmt::Debug for Connection {

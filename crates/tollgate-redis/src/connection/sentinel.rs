@@ -7,6 +7,7 @@ use redis::aio::MultiplexedConnection;
 use redis::sentinel::SentinelClient;
 use tokio::sync::Mutex;
 
+use super::Message;
 use crate::error::Failure;
 
 /// One shared connection to the master, opened when it is first needed.
@@ -29,9 +30,9 @@ impl Master {
         })))
     }
 
-    pub(crate) async fn query(&self, command: &redis::Cmd) -> Result<Value, Failure> {
+    pub(crate) async fn query(&self, message: Message<'_>) -> Result<Value, Failure> {
         let (mut connection, number) = self.connection().await?;
-        let answer = super::plain(&mut connection, command).await;
+        let answer = super::plain(&mut connection, message).await;
         if answer.as_ref().is_err_and(Failure::spoils_connection) {
             self.give_up(number).await;
         }

@@ -13,7 +13,7 @@ local keys, request = KEYS, ARGV[1]
 -- A rule is { family, capacity, weight, full, pace, grid }. A cost c fits if it is at most the capacity and the use is
 -- at most full - c * weight. Buckets drain `pace` each `grid` microseconds; windows and logs are `pace` microseconds
 -- long, and `grid` is one more than the phase of calendar windows, or zero.
-local BUCKET, FIXED_WINDOW, SLIDING_WINDOW = 1, 2, 3
+local BUCKET, FIXED_WINDOW, SLIDING_WINDOW, SLIDING_LOG, COUNTER = 1, 2, 3, 4, 5
 -- DENY is what becomes of a hit in a batch with another that is denied.
 local HIT, PEEK, GIVE_BACK, TAKE, DENY = 0, 1, 2, 3, 4
 local LARGEST, LAST_INSTANT = 9007199254740991, 8000000000000000
@@ -29,7 +29,7 @@ local rules, log, entries = {}, nil, {}
 for i = 1, rule_count do
     local rule = { unpack('<BI8I8I8I8I8', request, position) }
     rules[i], position = rule, rule[7]
-    if rule[1] > SLIDING_WINDOW then
+    if rule[1] == SLIDING_LOG then
         log = log or sliding_log(now)
     end
 end
@@ -55,10 +55,11 @@ end
 --   bucket          updated, level, unit
 --   fixed window    start, count, 0
 --   sliding window  start, count, previous
+--   counter         end, count, 0: a fixed window that the server's own INCREX counts in, whose expiry is its end
 local function read(key, family)
     local entry = { 0, 0, 0, key = key, family = family, live = false, dirty = false, ttl = false, trouble = false }
     local value
-    if family > SLIDING_WINDOW then
+    if family == SLIDING_LOG then
         value = log.read(key, pcall)
     else
         value = pcall('GET', key)
@@ -72,9 +73,21 @@ local function read(key, family)
             call('GET', key)
         end
         entry.trouble = 'type'
-    elseif family > SLIDING_WINDOW then
+    elseif family == SLIDING_LOG then
         entry.live = log.load(entry, value)
         entry.trouble = not entry.live and 'value'
+    elseif family == COUNTER then
+        local number, expiry = tonumber(value), call('PEXPIRETIME', key)
+        if string.find(value, '^%d+$') and number <= LARGEST then
+            -- The key is gone from the millisecond after its expiry on.
+            entry[1], entry[2], entry.live = (expiry + 1) * 1000, number, true
+            if expiry < 0 then
+                -- A counter that would never end: a window that begins now.
+                entry[1] = false
+            end
+        else
+            entry.trouble = 'value'
+        end
     else
         local version, letter, first, second, third
         if #value == 26 then
@@ -128,6 +141,12 @@ local function view(rule, entry)
         second = drained(rule, second, first, now)
         return now, second, unit, second, true
     end
+    if family == COUNTER then
+        if live and first then
+            return first - period, second, 0, second, true
+        end
+        return now - now % 1000, second, 0, second, live
+    end
     if family == FIXED_WINDOW then
         if rule[6] > 0 then
             local start = max(now - (now + period - rule[6] + 1) % period, 0)
@@ -171,7 +190,7 @@ local function time_to_live(rule, first, second)
         micros = ceil(second / period) * rule[6]
     elseif family == FIXED_WINDOW and rule[6] > 0 then
         micros = period - (now + period - rule[6] + 1) % period
-    elseif family == FIXED_WINDOW then
+    elseif family == FIXED_WINDOW or family == COUNTER then
         micros = max(first + period - now, 0)
     else
         -- A window's count weighs on the next window too.
@@ -204,7 +223,7 @@ local function apply(rule, entry, op, amount, times, charged_at, mark, allowed, 
         reply[replied + 1] = allowed and second + 1 or -second - 1
         if family == BUCKET then
             replied = replied + 1
-        elseif family == FIXED_WINDOW then
+        elseif family == FIXED_WINDOW or family == COUNTER then
             reply[replied + 2] = live and first or -1
             replied = replied + 2
         else
@@ -217,7 +236,10 @@ local function apply(rule, entry, op, amount, times, charged_at, mark, allowed, 
     if op == PEEK then
         return
     end
-    if second ~= before or (op == HIT or op == DENY) and entry.live and now < entry[1] then
+    if family == COUNTER then
+        entry.dirty = entry.dirty or second ~= before or entry.live and not entry[1]
+        entry[1], entry[2], entry.live = first + rule[5], second, live
+    elseif second ~= before or (op == HIT or op == DENY) and entry.live and now < entry[1] then
         entry[1], entry[2], entry[3] = first, second, third
         entry.live, entry.dirty = true, true
     end
@@ -247,7 +269,7 @@ while position <= length do
     if entry.trouble then
         trouble = true
     else
-        if family > SLIDING_WINDOW then
+        if family == SLIDING_LOG then
             used = log.used(rule, entry)
         else
             first, second, third, used, live = view(rule, entry)
@@ -259,7 +281,7 @@ while position <= length do
     end
     count = count + 1
     if last and count == 1 and not trouble then
-        if family > SLIDING_WINDOW then
+        if family == SLIDING_LOG then
             replied = log.apply(rule, entry, op, amount, times, charged_at, reply, replied)
         else
             apply(rule, entry, op, amount, times, charged_at, mark, allowed, first, second, third, used, live)
@@ -277,7 +299,7 @@ while position <= length do
                     replied = replied + 1
                     reply[replied] = entry.trouble or 'none'
                 end
-            elseif rule[1] > SLIDING_WINDOW then
+            elseif rule[1] == SLIDING_LOG then
                 replied = log.apply(rule, entry, op, check[4], 1, check[5], reply, replied)
             else
                 apply(rule, entry, op, check[4], 1, check[5], check[6], check[7],
@@ -302,8 +324,10 @@ for _, entry in pairs(entries) do
             if entry.live and call('PTTL', entry.key) == -1 then
                 call('PEXPIRE', entry.key, ttl)
             end
-        elseif entry.family > SLIDING_WINDOW then
+        elseif entry.family == SLIDING_LOG then
             log.save(entry, ttl)
+        elseif entry.family == COUNTER then
+            call('SET', entry.key, string.format('%.0f', entry[2]), 'PXAT', entry[1] / 1000 - 1)
         else
             local value = struct.pack('<BBI8I8I8', 1, entry.family, entry[1], entry[2], entry[3])
             call('SET', entry.key, value, 'PX', ttl)
