@@ -39,6 +39,27 @@ impl Failure {
         )
     }
 
+    pub(crate) fn is_no_permission(&self) -> bool {
+        self.server_kind() == Some(ServerErrorKind::NoPerm)
+    }
+
+    /// Whether the connection that it came over should not be used again.
+    #[cfg(any(feature = "deadpool", feature = "sentinel"))]
+    pub(crate) fn spoils_connection(&self) -> bool {
+        let broken = |error: &RedisError| error.is_unrecoverable_error() || error.is_timeout();
+        self.is_misplaced() || matches!(self, Self::Command(error) if broken(error))
+    }
+
+    /// An error from before there was a connection to send the command over.
+    #[cfg(any(feature = "cluster", feature = "sentinel"))]
+    pub(crate) fn while_connecting(error: RedisError) -> Self {
+        Self::Unsent {
+            kind: judge(&error).0,
+            message: "there is no connection to the server",
+            source: Some(Arc::new(error)),
+        }
+    }
+
     fn server_kind(&self) -> Option<ServerErrorKind> {
         match self {
             Self::Command(error) => match error.kind() {

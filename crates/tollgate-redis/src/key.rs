@@ -11,7 +11,11 @@ pub(crate) fn name(key: &Key<'_>) -> Vec<u8> {
     name_with_tag(key, key.space().family().tag())
 }
 
-/// The same for another way to keep the family's state.
+/// The name of a fixed window that is counted by INCREX: the other form is another key.
+pub(crate) fn counter(key: &Key<'_>) -> Vec<u8> {
+    name_with_tag(key, "i1")
+}
+
 fn name_with_tag(key: &Key<'_>, tag: &str) -> Vec<u8> {
     let space = key.space();
     let mut name = Vec::with_capacity(capacity(key));

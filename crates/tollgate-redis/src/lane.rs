@@ -12,11 +12,12 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tollgate_core::{Result, Verdicts};
 
+use crate::counter::Tally;
 use crate::error::Failure;
 use crate::request::{Question, Request};
 use crate::store::Inner;
 
-/// A queue to one place: to the server, or to one slot of a cluster.
+/// A queue to one place and for one way of judging: what travels in one call has both in common.
 #[derive(Debug, Default)]
 pub(crate) struct Lane(Mutex<Queue>);
 
@@ -56,18 +57,18 @@ enum Place {
 impl Lane {
     /// Asks for one batch: alone if the lane is empty, together with others otherwise.
     pub(crate) async fn ask(
+        self: Arc<Self>,
         inner: &Arc<Inner>,
-        lane: usize,
         questions: Vec<Question>,
     ) -> Result<Verdicts> {
-        match inner.lane(lane).enter(questions) {
+        match self.enter(questions) {
             Place::Direct(questions) => {
-                let _direct = Direct(inner.lane(lane));
-                inner.ask_alone(None, &questions).await
+                let _direct = Direct(&self);
+                inner.ask_direct(&questions).await
             }
             Place::Queued { answer, start } => {
                 if start {
-                    Carrier::start(inner.clone(), lane, &Handle::current());
+                    Carrier::start(inner.clone(), self, &Handle::current());
                 }
                 let abandoned = |_| Err(Failure::Abandoned.into());
                 answer.await.unwrap_or_else(abandoned)
@@ -100,23 +101,43 @@ impl Lane {
     }
 }
 
-/// Batches that travel together.
+/// Batches that travel together: some in the script's request, hits on counters in a tally. A lane carries only one kind.
 #[derive(Default)]
 struct Call {
     request: Request,
+    tally: Tally,
     passengers: Vec<Waiting>,
+}
+
+impl Call {
+    fn weight(&self) -> u32 {
+        self.request.weight() + self.tally.weight()
+    }
+
+    fn push(&mut self, next: Waiting) {
+        match next.questions[..] {
+            [
+                Question {
+                    ref name,
+                    count: Some(hit),
+                    ..
+                },
+            ] => self.tally.push(name, hit),
+            _ => self.request.push(&next.questions),
+        }
+        self.passengers.push(next);
+    }
 }
 
 impl Queue {
     /// Takes as many batches from the front as one call may carry, at least one. Who has stopped waiting is left out.
     fn next_call(&mut self) -> Call {
         let mut call = Call::default();
-        while call.request.weight() < CALL_WEIGHT
+        while call.weight() < CALL_WEIGHT
             && let Some(next) = self.waiting.pop_front()
         {
             if !next.answer.is_closed() {
-                call.request.push(&next.questions);
-                call.passengers.push(next);
+                call.push(next);
             }
         }
         call
@@ -135,13 +156,13 @@ impl Drop for Direct<'_> {
 /// A task that carries the queue; says when it is over, however it ends.
 struct Carrier {
     inner: Arc<Inner>,
-    lane: usize,
+    lane: Arc<Lane>,
     /// Whether the queue was found empty, and the task no longer counts.
     done: bool,
 }
 
 impl Carrier {
-    fn start(inner: Arc<Inner>, lane: usize, runtime: &Handle) {
+    fn start(inner: Arc<Inner>, lane: Arc<Lane>, runtime: &Handle) {
         let carrier = Self {
             inner,
             lane,
@@ -157,7 +178,7 @@ impl Carrier {
     }
 
     fn next(&mut self) -> Option<Call> {
-        let mut queue = self.inner.lane(self.lane).lock();
+        let mut queue = self.lane.lock();
         let call = queue.next_call();
         if call.passengers.is_empty() {
             // Under the same lock as the look at the queue, so that nobody joins a queue that is not carried.
@@ -176,7 +197,7 @@ impl Drop for Carrier {
         if self.done {
             return;
         }
-        let mut queue = self.inner.lane(self.lane).lock();
+        let mut queue = self.lane.lock();
         queue.carriers -= 1;
         if queue.carriers == 0 {
             queue.waiting.clear();
@@ -185,15 +206,48 @@ impl Drop for Carrier {
 }
 
 impl Inner {
+    async fn ask_direct(&self, questions: &[Question]) -> Result<Verdicts> {
+        match questions {
+            [
+                Question {
+                    name,
+                    count: Some(hit),
+                    ..
+                },
+            ] => {
+                let mut tally = Tally::default();
+                tally.push(name, *hit);
+                self.count(tally).await?.verdicts(0)
+            }
+            _ => self.ask_alone(None, questions).await,
+        }
+    }
+
     async fn ask_together(&self, call: Call) {
+        if call.tally.weight() > 0 {
+            let counted = self.count(call.tally).await;
+            for (index, waiting) in call.passengers.into_iter().enumerate() {
+                waiting.answer(match &counted {
+                    Ok(counted) => counted.verdicts(index),
+                    Err(failure) => Err(failure.clone().into()),
+                });
+            }
+            return;
+        }
         let mut reply = self.call(&call.request).await;
-        for Waiting { questions, answer } in call.passengers {
+        for waiting in call.passengers {
             let verdicts = match &mut reply {
-                Ok(reply) => reply.next(&questions),
+                Ok(reply) => reply.next(&waiting.questions),
                 Err(failure) => Err(failure.clone().into()),
             };
-            // Who has stopped waiting meanwhile has no use for the answer.
-            let _ = answer.send(verdicts);
+            waiting.answer(verdicts);
         }
+    }
+}
+
+impl Waiting {
+    fn answer(self, verdicts: Result<Verdicts>) {
+        // Who has stopped waiting meanwhile has no use for the answer.
+        let _ = self.answer.send(verdicts);
     }
 }

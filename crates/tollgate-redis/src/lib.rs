@@ -2,11 +2,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod connection;
+mod counter;
 mod error;
 mod key;
 mod lane;
-#[cfg(feature = "deadpool")]
-mod pool;
 mod reply;
 mod request;
 mod script;

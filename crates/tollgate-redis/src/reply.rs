@@ -32,7 +32,7 @@ impl Reply {
             let verdict = self.verdict(question)?;
             return match verdict {
                 Ok(verdict) => Ok(Verdicts::one(self.now, verdict)),
-                Err(trouble) => Err(unreadable(question, &trouble)),
+                Err(trouble) => Err(unreadable(&question.name, &trouble)),
             };
         }
         let mut verdicts = Vec::with_capacity(questions.len());
@@ -42,7 +42,7 @@ impl Reply {
                 Ok(verdict) => verdicts.push(verdict),
                 Err(trouble) if trouble == NOT_TO_BLAME => {}
                 Err(trouble) => {
-                    error.get_or_insert_with(|| unreadable(question, &trouble));
+                    error.get_or_insert_with(|| unreadable(&question.name, &trouble));
                 }
             }
         }
@@ -67,7 +67,7 @@ impl Reply {
             .ok_or_else(|| Failure::Strange("a verdict begins with zero"))?;
         Ok(Ok(match question.form {
             Form::Bucket => Verdict::bucket(allowed, number),
-            Form::FixedWindow => {
+            Form::FixedWindow | Form::Counter => {
                 let window = match integer(self.values.next().as_ref())? {
                     -1 => None,
                     start => Some(FixedWindowState {
@@ -99,8 +99,9 @@ impl Reply {
 /// Stands for a check whose key is well, in a batch with one that is not.
 const NOT_TO_BLAME: &str = "none";
 
-fn unreadable(question: &Question, trouble: &str) -> Error {
-    let name = question.name.escape_ascii();
+/// The error for a key that holds something else than this library wrote.
+pub(crate) fn unreadable(name: &[u8], trouble: &str) -> Error {
+    let name = name.escape_ascii();
     let message = match trouble {
         "type" => format!(
             "the key \"{name}\" holds another type than a string, so another program wrote it; \

@@ -6,15 +6,17 @@
 //! u64 one more than the instant to judge at, or 0 for the server's clock
 //! u16 number of rules
 //! for each rule   u8 family, 5 x u64 numbers of the rule
-//! for each check  u8 operation (128 added for the last check of its batch), u16 key, u16 rule, u64 amount,
+//! for each check  u8 operation (128 added for the last check of its batch), u16 key, u16 rule, u16 times, u64 amount,
 //!                 and for a give-back: u64 instant of the charge, u64 mark
 //! ```
+//!
+//! `times` is for batches of one check that ask the same one after the other: a hot key's hits are judged in one go.
 
 use std::collections::HashMap;
 
 use redis::Cmd;
 use tollgate_core::algorithm::{MAX_STORED, Rule};
-use tollgate_core::{Batch, Check, Op, Settlement, Timestamp};
+use tollgate_core::{Batch, Key, Op, Settlement, Timestamp};
 
 use crate::key;
 use crate::script::Script;
@@ -38,6 +40,43 @@ pub(crate) struct Question {
     operation: u8,
     amount: u64,
     charge: Option<(u64, u64)>,
+    /// For a hit that INCREX can count: what it costs and under which rule.
+    pub(crate) count: Option<Count>,
+}
+
+/// A hit on a counter of the server's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) cost: u64,
+    pub(crate) limit: u64,
+    /// In milliseconds, at least 2.
+    pub(crate) period: u64,
+}
+
+impl Count {
+    /// The check as INCREX counts it, if it can: a hit on a fixed window that begins whenever it is hit.
+    ///
+    /// The window ends with the key, one millisecond after the expiry, so one of a single millisecond cannot be told.
+    fn new(rule: &Rule, op: Op) -> Option<Self> {
+        let Op::Hit(cost) = op else { return None };
+        match rule {
+            Rule::FixedWindow(rule) => Some(Self {
+                // One more than the limit never fits, like anything above it, and stays far below 2^63.
+                cost: cost.get().min(rule.limit() + 1),
+                limit: rule.limit(),
+                period: rule.period() / 1000,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a policy's windows can be counters of the server's own.
+pub(crate) fn is_countable(rule: &Rule) -> bool {
+    match rule {
+        Rule::FixedWindow(rule) => rule.phase().is_none() && rule.period() >= 2_000,
+        _ => false,
+    }
 }
 
 /// How many numbers a check is answered with, and what they mean.
@@ -47,22 +86,31 @@ pub(crate) enum Form {
     FixedWindow,
     SlidingWindow,
     SlidingLog,
+    /// A fixed window that the server's own INCREX counts in.
+    Counter,
 }
 
 impl Form {
     /// About how many microseconds it takes to judge a check.
     const fn weight(self) -> u32 {
         match self {
-            Self::Bucket | Self::FixedWindow | Self::SlidingWindow => 1,
+            Self::Bucket | Self::FixedWindow | Self::SlidingWindow | Self::Counter => 1,
             Self::SlidingLog => 8,
         }
     }
 }
 
 impl Question {
-    pub(crate) fn new(check: &Check<'_>) -> Self {
+    /// `counters` says whether the server has INCREX, so that what it can count is counted by it.
+    fn new(check: &tollgate_core::Check<'_>, counters: bool) -> Self {
         let rule = check.policy.rule();
-        let (form, numbers) = numbers(rule);
+        let (mut form, numbers) = numbers(rule);
+        let counted = counters && is_countable(rule);
+        let mut name: fn(&Key<'_>) -> Vec<u8> = key::name;
+        let mut count = None;
+        if counted {
+            (form, name, count) = (Form::Counter, key::counter, Count::new(rule, check.op));
+        }
         let (operation, amount, charge) = operation(rule, check.op);
         let mut packed = [0; RULE_LENGTH];
         packed[0] = form as u8 + 1;
@@ -70,7 +118,8 @@ impl Question {
             place.copy_from_slice(&number.to_le_bytes());
         }
         Self {
-            name: key::name(&check.key).into_boxed_slice(),
+            name: name(&check.key).into_boxed_slice(),
+            count,
             form,
             rule: packed,
             operation,
@@ -80,32 +129,32 @@ impl Question {
     }
 
     /// The questions of a batch, in its order.
-    pub(crate) fn of_batch(batch: &Batch<'_>) -> Vec<Self> {
-        batch.checks().iter().map(Self::new).collect()
+    pub(crate) fn of_batch(batch: &Batch<'_>, counters: bool) -> Vec<Self> {
+        let question = |check| Self::new(check, counters);
+        batch.checks().iter().map(question).collect()
     }
 }
 
+/// The rule as the script knows it: capacity, weight of a unit, weight of a full key, pace and grid.
 fn numbers(rule: &Rule) -> (Form, [u64; 5]) {
+    let window = |limit, period, grid| [limit, 1, limit, period, grid];
     match rule {
         Rule::Bucket(rule) => (
             Form::Bucket,
             [
                 rule.capacity(),
                 rule.unit(),
+                rule.full(),
                 rule.drain(),
                 rule.tick(),
-                rule.full(),
             ],
         ),
         Rule::FixedWindow(rule) => {
-            let phase = rule.phase().map_or(0, |phase| phase + 1);
-            (
-                Form::FixedWindow,
-                [rule.limit(), rule.period(), phase, 0, 0],
-            )
+            let grid = rule.phase().map_or(0, |phase| phase + 1);
+            (Form::FixedWindow, window(rule.limit(), rule.period(), grid))
         }
-        Rule::SlidingWindow(rule) => (Form::SlidingWindow, [rule.limit(), rule.period(), 0, 0, 0]),
-        Rule::SlidingLog(rule) => (Form::SlidingLog, [rule.limit(), rule.period(), 0, 0, 0]),
+        Rule::SlidingWindow(rule) => (Form::SlidingWindow, window(rule.limit(), rule.period(), 0)),
+        Rule::SlidingLog(rule) => (Form::SlidingLog, window(rule.limit(), rule.period(), 0)),
     }
 }
 
@@ -143,6 +192,28 @@ fn operation(rule: &Rule, op: Op) -> (u8, u64, Option<(u64, u64)>) {
     }
 }
 
+/// One check as it stands in the argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Check {
+    operation: u8,
+    key: u16,
+    rule: u16,
+    amount: u64,
+}
+
+impl Check {
+    /// Where the number of times stands.
+    const TIMES: usize = 5;
+
+    fn write(self, into: &mut Vec<u8>) {
+        into.push(self.operation);
+        into.extend_from_slice(&self.key.to_le_bytes());
+        into.extend_from_slice(&self.rule.to_le_bytes());
+        into.extend_from_slice(&1u16.to_le_bytes());
+        into.extend_from_slice(&self.amount.to_le_bytes());
+    }
+}
+
 /// One call of the script: any number of batches, each judged on its own, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
@@ -150,6 +221,8 @@ pub(crate) struct Request {
     rules: Vec<[u8; RULE_LENGTH]>,
     checks: Vec<u8>,
     judging: u32,
+    /// The check that was asked last, and where it stands, if the same may follow it.
+    last: Option<(Check, usize)>,
     names: Vec<Box<[u8]>>,
     /// Filled once there is more than one name.
     places: HashMap<Box<[u8]>, u16>,
@@ -174,19 +247,38 @@ impl Request {
     pub(crate) fn push(&mut self, questions: &[Question]) {
         for (index, question) in questions.iter().enumerate() {
             let last = index + 1 == questions.len();
-            let key = self.place(&question.name);
-            let rule = self.rule(&question.rule);
+            let check = Check {
+                operation: question.operation | if last { LAST } else { 0 },
+                key: self.place(&question.name),
+                rule: self.rule(&question.rule),
+                amount: question.amount,
+            };
             self.judging += question.form.weight();
-            self.checks
-                .push(question.operation | if last { LAST } else { 0 });
-            self.checks.extend_from_slice(&key.to_le_bytes());
-            self.checks.extend_from_slice(&rule.to_le_bytes());
-            self.checks
-                .extend_from_slice(&question.amount.to_le_bytes());
+            let alone = questions.len() == 1 && question.charge.is_none();
+            if !(alone && self.repeats(check)) {
+                self.last = alone.then_some((check, self.checks.len()));
+                check.write(&mut self.checks);
+            }
             if let Some((charged_at, mark)) = question.charge {
                 self.checks.extend_from_slice(&charged_at.to_le_bytes());
                 self.checks.extend_from_slice(&mark.to_le_bytes());
             }
+        }
+    }
+
+    /// Counts a check once more if it is what was asked last. Returns whether it was.
+    fn repeats(&mut self, check: Check) -> bool {
+        let Some((last, offset)) = self.last else {
+            return false;
+        };
+        let times = &mut self.checks[offset + Check::TIMES..][..2];
+        let more = u16::from_le_bytes([times[0], times[1]]).checked_add(1);
+        match more {
+            Some(more) if last == check => {
+                times.copy_from_slice(&more.to_le_bytes());
+                true
+            }
+            _ => false,
         }
     }
 

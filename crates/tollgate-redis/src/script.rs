@@ -16,10 +16,6 @@ pub(crate) struct Script {
 }
 
 const TEXT: &str = concat!(
-    include_str!("script/prelude.lua"),
-    include_str!("script/bucket.lua"),
-    include_str!("script/fixed_window.lua"),
-    include_str!("script/sliding_window.lua"),
     include_str!("script/sliding_log.lua"),
     include_str!("script/main.lua"),
 );

@@ -1,18 +1,25 @@
 //! The store.
 
+#[cfg(feature = "cluster")]
+use std::collections::HashMap;
 use std::sync::Arc;
+#[cfg(feature = "cluster")]
+use std::sync::{Mutex, PoisonError};
 
-use redis::{Cmd, FromRedisValue, Value};
+#[cfg(feature = "cluster")]
+use redis::cluster_routing::Slot;
+use redis::{FromRedisValue, Value};
 use tollgate_core::{
-    Batch, Capabilities, Error, ErrorKind, Key, Result, Store, Timestamp, Verdicts,
+    Batch, Capabilities, Check, Error, ErrorKind, Family, Key, Result, Store, Timestamp, Verdicts,
 };
 
 use crate::connection::Connection;
+use crate::counter::{Capability, Counted, Tally};
 use crate::error::{Failure, STORE};
 use crate::key;
 use crate::lane::Lane;
 use crate::reply::Reply;
-use crate::request::{Question, Request};
+use crate::request::{self, Question, Request};
 use crate::script::{How, Script};
 
 /// A [`Store`] in Redis or Valkey.
@@ -34,17 +41,46 @@ const SCAN_STEP: u32 = 500;
 pub(crate) struct Inner {
     connection: Connection,
     script: Script,
-    lane: Lane,
+    lanes: Lanes,
+    counters: Capability,
+}
+
+/// The queues that calls wait in.
+#[derive(Debug)]
+enum Lanes {
+    /// To one server: for the script, and for its own counters.
+    One(Arc<Lane>, Arc<Lane>),
+    /// To each slot of a cluster that was ever asked for.
+    #[cfg(feature = "cluster")]
+    BySlot(Mutex<HashMap<Slot, Arc<Lane>>>),
 }
 
 impl RedisStore {
     /// A store over `connection`. Nothing is sent before the first call, so the server may come up later.
     #[must_use]
     pub fn new(connection: impl Into<Connection>) -> Self {
+        let connection = connection.into();
+        if connection.has_slots() {
+            // One trip to a counter is several commands, which a cluster connection does not keep together.
+            return Self::script_only(connection);
+        }
+        Self::with(connection, Capability::default())
+    }
+
+    /// The same, but fixed windows are judged by the script too, even where the server has INCREX.
+    ///
+    /// Such windows lie under keys of another kind: let all processes that share them choose alike.
+    #[must_use]
+    pub fn script_only(connection: impl Into<Connection>) -> Self {
+        Self::with(connection.into(), Capability::unused())
+    }
+
+    fn with(connection: Connection, counters: Capability) -> Self {
         Self(Arc::new(Inner {
-            connection: connection.into(),
+            lanes: Lanes::new(&connection),
+            counters,
             script: Script::new(),
-            lane: Lane::default(),
+            connection,
         }))
     }
 
@@ -58,30 +94,57 @@ impl RedisStore {
     pub async fn reset_prefix(&self, prefix: &str) -> Result<u64> {
         let mut pattern = key::prefix(prefix);
         pattern.push(b'*');
-        let (mut cursor, mut existed) = (0u64, 0);
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(&pattern);
-            scan.arg("COUNT").arg(SCAN_STEP);
-            let (next, found): (u64, Vec<Vec<u8>>) = self.0.ask(&scan).await?;
-            if !found.is_empty() {
-                let mut unlink = redis::cmd("UNLINK");
-                unlink.arg(found);
-                existed += self.0.ask::<u64>(&unlink).await?;
+        #[cfg(feature = "cluster")]
+        if self.0.connection.has_slots() {
+            let mut existed = 0;
+            for master in self.0.connection.masters().await? {
+                existed += self.0.reset_matching(&pattern, Some(&master)).await?;
             }
-            if next == 0 {
-                return Ok(existed);
+            return Ok(existed);
+        }
+        self.0.reset_matching(&pattern, None).await
+    }
+}
+
+impl Lanes {
+    fn new(connection: &Connection) -> Self {
+        #[cfg(feature = "cluster")]
+        if connection.has_slots() {
+            return Self::BySlot(Mutex::default());
+        }
+        let _ = connection;
+        Self::One(Arc::default(), Arc::default())
+    }
+
+    /// The lane for a batch.
+    fn lane(&self, questions: &[Question]) -> Result<Arc<Lane>> {
+        match self {
+            Self::One(script, counters) => Ok(match questions {
+                [question] if question.count.is_some() => counters.clone(),
+                _ => script.clone(),
+            }),
+            #[cfg(feature = "cluster")]
+            Self::BySlot(lanes) => {
+                let mut slots = questions
+                    .iter()
+                    .map(|question| Slot::for_key(&question.name));
+                let slot = slots.next();
+                let Some(slot) = slot.filter(|slot| slots.all(|other| other == *slot)) else {
+                    return Err(Error::new(
+                        ErrorKind::Unsupported,
+                        "a cluster judges only keys of one subject as one batch; \
+                         ask for each subject in a batch of its own",
+                    )
+                    .with_store(STORE));
+                };
+                let mut lanes = lanes.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(lanes.entry(slot).or_default().clone())
             }
-            cursor = next;
         }
     }
 }
 
 impl Inner {
-    pub(crate) fn lane(&self, _lane: usize) -> &Lane {
-        &self.lane
-    }
-
     /// One call for one batch.
     pub(crate) async fn ask_alone(
         &self,
@@ -96,41 +159,88 @@ impl Inner {
     /// Calls the script, once. Only a server that does not know it yet is called again: it has done nothing.
     pub(crate) async fn call(&self, request: &Request) -> Result<Reply, Failure> {
         let command = request.command(&self.script, How::Hash);
-        let mut answer = self.query(&command).await;
+        let mut answer = self.connection.query(&command).await;
         if answer.as_ref().is_err_and(Failure::is_no_script) {
             let command = request.command(&self.script, How::Text);
-            answer = self.query(&command).await;
+            answer = self.connection.query(&command).await;
         }
-        answer.and_then(Reply::new)
+        self.noticed(answer).and_then(Reply::new)
     }
 
-    async fn query(&self, command: &Cmd) -> Result<Value, Failure> {
-        let answer = self.connection.query(command).await;
-        if answer.as_ref().is_err_and(Failure::is_misplaced) {
-            self.connection.leave().await;
+    /// Counts hits in the server's own counters.
+    pub(crate) async fn count(&self, tally: Tally) -> Result<Counted, Failure> {
+        self.noticed(tally.count(&self.connection).await)
+    }
+
+    /// After any trouble, another server may be the one that answers next.
+    fn noticed<T>(&self, answer: Result<T, Failure>) -> Result<T, Failure> {
+        if answer.is_err() {
+            self.counters.forget();
         }
         answer
     }
 
-    /// Sends a command that is no script, and reads its answer.
-    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
-        let answer = self.query(command).await?;
-        T::from_redis_value(answer).map_err(|error| {
-            Error::new(
-                ErrorKind::Other,
-                "the server's answer is not what it should be",
-            )
-            .with_store(STORE)
-            .with_source(error)
-        })
+    /// Whether `batch` is about windows that the server's own counters can keep, and it has them.
+    ///
+    /// An instant that the caller names is judged by the script alone: counters live by the server's clock.
+    async fn counts(&self, batch: &Batch<'_>) -> Result<bool, Failure> {
+        let countable = |check: &Check<'_>| request::is_countable(check.policy.rule());
+        if batch.instant().is_some() || !batch.checks().iter().any(countable) {
+            return Ok(false);
+        }
+        self.counters.ask(&self.connection).await
     }
+
+    /// Deletes keys that lie in one slot; returns how many there were.
+    async fn unlink(&self, names: &[Vec<u8>]) -> Result<u64> {
+        let mut command = redis::cmd("UNLINK");
+        command.arg(names);
+        read(self.connection.query(&command).await?)
+    }
+
+    /// Deletes all keys that match `pattern`, of one node of a cluster or of the one server there is.
+    async fn reset_matching(&self, pattern: &[u8], node: Option<&(String, u16)>) -> Result<u64> {
+        let (mut cursor, mut existed) = (0u64, 0);
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(pattern);
+            scan.arg("COUNT").arg(SCAN_STEP);
+            let answer = match node {
+                #[cfg(feature = "cluster")]
+                Some(node) => self.connection.query_node(&scan, node).await?,
+                _ => self.connection.query(&scan).await?,
+            };
+            let (next, found): (u64, Vec<Vec<u8>>) = read(answer)?;
+            // One by one: in a cluster they lie in several slots.
+            for name in found {
+                existed += self.unlink(&[name]).await?;
+            }
+            if next == 0 {
+                return Ok(existed);
+            }
+            cursor = next;
+        }
+    }
+}
+
+fn read<T: FromRedisValue>(answer: Value) -> Result<T> {
+    T::from_redis_value(answer).map_err(|error| {
+        Error::new(
+            ErrorKind::Other,
+            "the server's answer is not what it should be",
+        )
+        .with_store(STORE)
+        .with_source(error)
+    })
 }
 
 impl Store for RedisStore {
     async fn apply<'a>(&'a self, batch: Batch<'a>) -> Result<Verdicts> {
-        let questions = Question::of_batch(&batch);
+        let counters = self.0.counts(&batch).await?;
+        let questions = Question::of_batch(&batch, counters);
+        let lane = self.0.lanes.lane(&questions)?;
         match batch.instant() {
-            None => Lane::ask(&self.0, 0, questions).await,
+            None => lane.ask(&self.0, questions).await,
             // One instant per call: what is judged at an instant of its own travels alone.
             at => self.0.ask_alone(at, &questions).await,
         }
@@ -140,14 +250,16 @@ impl Store for RedisStore {
     async fn reset<'a>(&'a self, keys: &'a [Key<'a>]) -> Result<u64> {
         let mut existed = 0;
         for key in keys {
-            let mut command = redis::cmd("UNLINK");
-            command.arg(key::name(key));
-            existed += self.0.ask::<u64>(&command).await?;
+            let mut names = vec![key::name(key)];
+            if key.space().family() == Family::FixedWindow {
+                names.push(key::counter(key));
+            }
+            existed += self.0.unlink(&names).await?.min(1);
         }
         Ok(existed)
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::ALL
+        Capabilities::ALL.with_atomic_any_keys(!self.0.connection.has_slots())
     }
 }

@@ -1,32 +1,33 @@
--- The sliding log: one string that is used as an array, so that any entry is read or written without the others.
+-- What a sliding log needs, made only in calls that judge one.
 --
--- value   = 1, 'l', size, head, base | entry 0 | entry 1 | ...
+-- A log is one string that is used as an array, so that any entry is read or written without the others.
+--
+-- value   = 1, 4, size, head, base | entry 0 | entry 1 | ...
 -- entry i = the instant of a hit, and the running total of units up to and including it, modulo 2^53
 -- Entries before `head` are gone; `base` is the running total before entry `head`. Bytes after entry `size - 1` are
 -- leftovers. An entry of this script holds the fields of the header, the bytes it has read, and from `fresh` on the
 -- instants and totals that are not stored yet.
-local function sliding_log_family()
-    local family = {}
-    local HEADER, WIDTH, MODULUS = 26, 16, LARGEST + 1
+local function sliding_log(now)
+    local log = {}
+    local call, pack, unpack = redis.call, struct.pack, struct.unpack
+    local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+    local HIT, PEEK, TAKE, DENY = 0, 1, 3, 4
+    local HEADER, WIDTH, LARGEST, MODULUS = 26, 16, 9007199254740991, 9007199254740992
     -- A log of up to this many entries is read and written whole: two commands, whatever changed.
     local WHOLE = 256
     -- What is read of a log at first.
     local READ = HEADER + WHOLE * WIDTH
 
-    function family.rule(limit, period)
-        return { limit = limit, period = period }
-    end
-
-    function family.read(key, call_with)
+    function log.read(key, call_with)
         return call_with('GETRANGE', key, 0, READ - 1)
     end
 
-    function family.load(entry, value)
-        if #value < HEADER or string.byte(value, 1) ~= 1 or string.byte(value, 2) ~= 108 then
+    function log.load(entry, value)
+        if #value < HEADER then
             return false
         end
-        local size, head, base = unpack('<I8I8I8', value, 3)
-        if head > size or size > LARGEST or base > LARGEST then
+        local version, family, size, head, base = unpack('<BBI8I8I8', value)
+        if version ~= 1 or family ~= 4 or head > size or size > LARGEST or base > LARGEST then
             return false
         end
         local stored = HEADER + size * WIDTH
@@ -153,22 +154,22 @@ local function sliding_log_family()
         entry.dirty = true
     end
 
-    local function expired(rule, entry, now)
-        local deadline = now - rule.period
+    local function expired(rule, entry)
+        local deadline = now - rule[5]
         return first_not(entry, entry.head, function(instant)
             return instant <= deadline
         end)
     end
 
-    local function used(rule, entry, now)
+    local function used(rule, entry)
         if not entry.live then
             return 0
         end
-        return minus(total_before(entry, entry.size), total_before(entry, expired(rule, entry, now)))
+        return minus(total_before(entry, entry.size), total_before(entry, expired(rule, entry)))
     end
 
     -- Moves what lies in the future to `now`, and drops what has expired.
-    local function advance(rule, entry, now)
+    local function advance(rule, entry)
         if not entry.live then
             return
         end
@@ -181,13 +182,13 @@ local function sliding_log_family()
             truncate(entry, kept)
             put(entry, now, total)
         end
-        local gone = expired(rule, entry, now)
+        local gone = expired(rule, entry)
         if gone > entry.head then
             entry.base, entry.head, entry.dirty = total_before(entry, gone), gone, true
         end
     end
 
-    local function push(entry, now, units)
+    local function push(entry, units)
         if not entry.live then
             begin(entry)
             entry.live = true
@@ -221,17 +222,13 @@ local function sliding_log_family()
         entry.dirty = true
     end
 
-    local function fits(rule, units, cost)
-        return cost <= rule.limit and units <= rule.limit - cost
-    end
-
     -- When a denied hit fits. An entry from the future counts as made now, which is what the next hit makes of it.
-    local function retry_at(rule, entry, now, cost, units)
+    local function retry_at(rule, entry, cost, units)
         if not entry.live then
             return 0
         end
-        local excess = units - (rule.limit - cost)
-        local gone = expired(rule, entry, now)
+        local excess = units - (rule[2] - cost)
+        local gone = expired(rule, entry)
         local before = total_before(entry, gone)
         local freeing = first_not(entry, gone, function(_, total)
             return minus(total, before) < excess
@@ -239,51 +236,50 @@ local function sliding_log_family()
         if freeing >= entry.size then
             return 0
         end
-        return min((at(entry, freeing)), now) + rule.period
+        return min((at(entry, freeing)), now) + rule[5]
     end
 
-    function family.admits(rule, entry, now, cost)
-        return fits(rule, used(rule, entry, now), cost)
-    end
+    log.used = used
 
-    function family.step(rule, entry, now, op, amount, charged_at)
-        local allowed, cost = true, 0
-        if op <= PEEK or op == DENY then
-            cost = amount
-            allowed = fits(rule, used(rule, entry, now), cost)
-            if op == HIT and allowed then
-                advance(rule, entry, now)
-                push(entry, now, cost)
-            elseif op ~= PEEK then
+    -- Carries out one operation, `times` times, and replies; returns how long the reply is then.
+    function log.apply(rule, entry, op, amount, times, charged_at, reply, replied)
+        for _ = 1, times do
+            local allowed = true
+            local units = used(rule, entry)
+            if op <= PEEK or op == DENY then
+                allowed = amount <= rule[2] and units <= rule[2] - amount
                 local latest = newest(entry)
-                if latest and now < latest then
-                    advance(rule, entry, now)
+                if op == HIT and allowed then
+                    advance(rule, entry)
+                    push(entry, amount)
+                elseif op ~= PEEK and latest and now < latest then
+                    advance(rule, entry)
                 end
+            elseif op == TAKE then
+                local extra = min(amount, LARGEST - units)
+                if extra > 0 then
+                    advance(rule, entry)
+                    push(entry, extra)
+                end
+            else
+                give_back(entry, charged_at, amount)
             end
-        elseif op == TAKE then
-            local extra = min(amount, LARGEST - used(rule, entry, now))
-            if extra > 0 then
-                advance(rule, entry, now)
-                push(entry, now, extra)
+            units = used(rule, entry)
+            local latest, reset_at, retry = newest(entry), now, 0
+            if latest then
+                reset_at = max(min(latest, now) + rule[5], now)
             end
-        else
-            give_back(entry, charged_at, amount)
+            if not allowed and amount <= rule[2] then
+                retry = retry_at(rule, entry, amount, units)
+            end
+            if op ~= PEEK then
+                entry.ttl = ceil((reset_at - now) / 1000) + 1
+            end
+            reply[replied + 1] = allowed and units + 1 or -units - 1
+            reply[replied + 2], reply[replied + 3] = retry, reset_at
+            replied = replied + 3
         end
-        local units, latest = used(rule, entry, now), newest(entry)
-        local reset_at, retry = now, 0
-        if latest then
-            reset_at = max(min(latest, now) + rule.period, now)
-        end
-        if not allowed and cost <= rule.limit then
-            retry = retry_at(rule, entry, now, cost, units)
-        end
-        if op ~= PEEK then
-            entry.ttl = covering(reset_at - now)
-        end
-        reply[replied + 1] = signed(allowed, units)
-        reply[replied + 2] = retry
-        reply[replied + 3] = reset_at
-        replied = replied + 3
+        return replied
     end
 
     local function packed(entry)
@@ -291,10 +287,10 @@ local function sliding_log_family()
         for j = 1, #instants do
             parts[j] = pack('<I8I8', instants[j], totals[j])
         end
-        return concat(parts)
+        return table.concat(parts)
     end
 
-    function family.save(entry, ttl_ms)
+    function log.save(entry, ttl_ms)
         local size, head, base = entry.size, entry.head, entry.base
         if size == head then
             return call('UNLINK', entry.key)
@@ -303,7 +299,7 @@ local function sliding_log_family()
         local first, last = HEADER + head * WIDTH, HEADER + stored * WIDTH
         if not entry.whole and head * 2 < size then
             -- Most of a long log stays as it is.
-            call('SETRANGE', entry.key, 0, pack('<BBI8I8I8', 1, 108, size, head, base))
+            call('SETRANGE', entry.key, 0, pack('<BBI8I8I8', 1, 4, size, head, base))
             if size > entry.fresh then
                 call('SETRANGE', entry.key, HEADER + entry.fresh * WIDTH, packed(entry))
             end
@@ -321,8 +317,8 @@ local function sliding_log_family()
         if entry.fresh < head then
             fresh = string.sub(fresh, (head - entry.fresh) * WIDTH + 1)
         end
-        call('SET', entry.key, pack('<BBI8I8I8', 1, 108, size - head, 0, base) .. kept .. fresh, 'PX', ttl_ms)
+        call('SET', entry.key, pack('<BBI8I8I8', 1, 4, size - head, 0, base) .. kept .. fresh, 'PX', ttl_ms)
     end
 
-    return family
+    return log
 end

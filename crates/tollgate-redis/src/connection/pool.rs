@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use deadpool_redis::{PoolError, TimeoutType};
-use redis::RedisError;
 use tollgate_core::{Error, ErrorKind};
 
 use crate::error::Failure;
@@ -38,16 +37,4 @@ pub(crate) fn unsent(error: PoolError) -> Failure {
         message,
         source: Some(Arc::new(error)),
     }
-}
-
-/// Whether a connection that gave this error must not go back to the pool.
-pub(crate) fn spoils(error: &RedisError) -> bool {
-    error.is_unrecoverable_error()
-        || error.is_timeout()
-        || matches!(
-            error.kind(),
-            redis::ErrorKind::Server(
-                redis::ServerErrorKind::ReadOnly | redis::ServerErrorKind::MasterDown
-            )
-        )
 }
