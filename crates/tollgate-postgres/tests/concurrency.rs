@@ -52,7 +52,9 @@ async fn exactly_the_limit_is_admitted_whatever_the_algorithm() {
             let (store, policy, admitted) = (&stores[task % stores.len()], &policy, &admitted);
             async move {
                 for _ in 0..5 {
-                    let verdicts = hit(store, policy, algorithm.name(), &["hot"]).await.unwrap();
+                    let verdicts = hit(store, policy, algorithm.name(), &["hot"])
+                        .await
+                        .unwrap();
                     admitted.fetch_add(u64::from(verdicts.is_allowed()), Ordering::Relaxed);
                 }
             }
