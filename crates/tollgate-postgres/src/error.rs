@@ -169,7 +169,7 @@ fn meaning(code: &str) -> (ErrorKind, &'static str) {
             ErrorKind::Unavailable,
             "a prepared statement got lost; behind a pooler in transaction mode, turn prepared statements off",
         ),
-        "22003" | "22004" | "2202E" | "XX001" | "XX002" => (
+        "22003" | "22004" | "22012" | "2202E" | "XX001" | "XX002" => (
             ErrorKind::Corrupt,
             "a stored row is not one that this library wrote; reset its key",
         ),

@@ -3,11 +3,15 @@
 //! There is no timer. A question that finds its lane empty leaves at once; while it is under way others gather, and the
 //! statement after it takes them all. Each is still judged on its own, in the order in which they came.
 //!
-//! A statement is driven by a task of its own, so a caller who goes away takes nobody along.
+//! The caller who finds its lane empty drives the statement; when it is answered or goes away, a task of its own drives on,
+//! so nobody takes others along.
 
 use std::collections::HashSet;
+use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Context;
 
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
@@ -74,21 +78,30 @@ impl Group {
             return Err(Failure::new(ErrorKind::Unsupported, message));
         };
         let lane = self.lane_of(&question);
-        let (answer, answered) = oneshot::channel();
+        let (answer, mut answered) = oneshot::channel();
         let starts = {
             let mut queue = lane.queue.lock();
             queue.waiting.push(Waiting { question, answer });
             !std::mem::replace(&mut queue.under_way, true)
         };
-        if starts {
+        let mut drive = starts.then(|| {
             let driver = Driver {
                 pilot: Arc::clone(&self.pilot),
                 held: Arc::clone(&self.held),
                 lane: Arc::clone(lane),
             };
-            runtime.spawn(driver.drive());
-        }
-        answered.await.unwrap_or_else(|_| {
+            Drive {
+                future: Some(Box::pin(driver.drive())),
+                runtime,
+            }
+        });
+        let answer = poll_fn(|context| {
+            if let Some(drive) = &mut drive {
+                drive.poll(context);
+            }
+            Pin::new(&mut answered).poll(context)
+        });
+        answer.await.unwrap_or_else(|_| {
             let message = "the tokio runtime that carried the statement has been shut down";
             Err(Failure::new(ErrorKind::Unavailable, message).with_charge_unknown())
         })
@@ -104,6 +117,33 @@ impl Group {
         let lanes = u64::try_from(self.lanes.len()).unwrap_or(u64::MAX);
         let index = usize::try_from(hash % lanes).unwrap_or(0);
         &self.lanes[index]
+    }
+}
+
+/// A lane's driver in the hands of the caller who found the lane empty.
+///
+/// A lone caller drives its own statement, which spares it a task. When the caller has its answer, or goes away without
+/// it, a task takes over.
+struct Drive {
+    future: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    runtime: Handle,
+}
+
+impl Drive {
+    fn poll(&mut self, context: &mut Context<'_>) {
+        if let Some(future) = &mut self.future
+            && future.as_mut().poll(context).is_ready()
+        {
+            self.future = None;
+        }
+    }
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        if let Some(future) = self.future.take() {
+            self.runtime.spawn(future);
+        }
     }
 }
 

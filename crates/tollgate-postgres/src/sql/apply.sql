@@ -28,25 +28,32 @@ CREATE OR REPLACE FUNCTION {schema}.apply_v1(
 ) RETURNS bigint[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- A plan made while the table was small must not be a scan of the large one.
+-- One plan, whatever the size of the table was when it was made: key by key through the index, in the order of the keys.
 SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $function$
 DECLARE
     stride     CONSTANT integer := 10;
     max_stored CONSTANT bigint := 9007199254740991;
     last_time  CONSTANT bigint := 8000000000000000;
+    -- From so many keys on, one query for all of them is cheaper than one query each.
+    many       CONSTANT integer := 8;
     key_count  CONSTANT integer := cardinality(keys);
     numbers    CONSTANT integer := cardinality(checks);
     began      CONSTANT timestamptz := clock_timestamp();
-    written    boolean := false;
+    written    integer := 0;
     now        bigint;
     result     bigint[];
     -- The rows by key, as they were read and as they are now; NULL for a key never seen.
     old_a bigint[]; old_b bigint[]; old_c bigint[];
     new_a bigint[]; new_b bigint[]; new_c bigint[];
     row_a bigint; row_b bigint; row_c bigint;
-    -- Where in `checks` the last rule stands that changed a key; 0 if none did.
-    changed_by integer[];
+    -- When a changed row may go; NULL for a row that has not changed.
+    expires bigint[];
+    -- The sweeper goes by the clock, which knows nothing of an instant that the caller named.
+    shift bigint := 0;
+    affected integer;
     -- Rows that were made so that there is something to lock.
     made boolean[];
     -- The sliding log at hand, and its key.
@@ -64,58 +71,67 @@ DECLARE
     p1 bigint; p2 bigint; p3 bigint; p4 bigint;
     start bigint; level bigint; other bigint; gone bigint; ok boolean;
     admitted boolean;
-    expires bigint;
 BEGIN
 <<attempt>>
 LOOP
     IF locked THEN
         PERFORM {schema}.settings_v1(lock_wait, commit);
     END IF;
-    changed_by := array_fill(0, ARRAY[key_count]);
+    expires := array_fill(NULL::bigint, ARRAY[key_count]);
     made := array_fill(false, ARRAY[key_count]);
-    old_a := array_fill(NULL::bigint, ARRAY[key_count]);
-    old_b := old_a;
-    old_c := old_a;
+    old_a := expires;
+    old_b := expires;
+    old_c := expires;
 
-    -- Read, and in the second attempt lock.
-    FOR i IN 1 .. key_count LOOP
-        IF locked AND lock_wait > 0 AND clock_timestamp() > began + interval '2 milliseconds' THEN
-            -- All waits share one deadline.
-            PERFORM set_config('lock_timeout', greatest(
-                lock_wait - floor(extract(epoch FROM clock_timestamp() - began) * 1000)::bigint, 1
-            )::text, true);
-        END IF;
-        IF families[i] = 3 THEN
-            -- A log is read when it is judged; here its head is only locked.
-            made[i] := locked AND {schema}.log_locked_v1(keys[i]);
-            CONTINUE;
-        ELSIF NOT locked THEN
-            SELECT t.a, t.b, t.c INTO row_a, row_b, row_c FROM {schema}.counters AS t WHERE t.key = keys[i];
-        ELSE
+    -- Read, and in the second attempt lock. A log is read when it is judged.
+    IF locked THEN
+        FOR i IN 1 .. key_count LOOP
+            IF lock_wait > 0 AND clock_timestamp() > began + interval '2 milliseconds' THEN
+                -- All waits share one deadline.
+                PERFORM set_config('lock_timeout', greatest(
+                    lock_wait - floor(extract(epoch FROM clock_timestamp() - began) * 1000)::bigint, 1
+                )::text, true);
+            END IF;
+            IF families[i] = 3 THEN
+                made[i] := {schema}.log_locked_v1(keys[i]);
+                CONTINUE;
+            END IF;
             LOOP
                 SELECT t.a, t.b, t.c INTO row_a, row_b, row_c
                     FROM {schema}.counters AS t WHERE t.key = keys[i] FOR UPDATE;
+                old_a[i] := row_a;
+                old_b[i] := row_b;
+                old_c[i] := row_c;
                 EXIT WHEN FOUND;
-                INSERT INTO {schema}.counters (key, expires_at, a, b, c) VALUES (keys[i], 0, 0, 0, 0)
+                INSERT INTO {schema}.counters (expires_at, a, b, c, key) VALUES (0, 0, 0, 0, keys[i])
                     ON CONFLICT (key) DO NOTHING;
-                IF FOUND THEN
-                    made[i] := true;
-                    EXIT;
-                END IF;
+                made[i] := FOUND;
+                EXIT WHEN FOUND;
             END LOOP;
-            CONTINUE WHEN made[i];
-        END IF;
-        CONTINUE WHEN row_a IS NULL;
-        IF NOT (row_a BETWEEN 0 AND last_time AND row_b BETWEEN 0 AND max_stored AND row_c BETWEEN 0 AND max_stored)
-            OR families[i] = 0 AND row_c = 0
-        THEN
-            RAISE EXCEPTION 'the row of key % is not one that this schema wrote: (%, %, %)',
-                encode(keys[i], 'hex'), row_a, row_b, row_c USING ERRCODE = 'data_corrupted';
-        END IF;
-        old_a[i] := row_a;
-        old_b[i] := row_b;
-        old_c[i] := row_c;
-    END LOOP;
+        END LOOP;
+    ELSIF key_count < many THEN
+        FOR i IN 1 .. key_count LOOP
+            IF families[i] < 3 THEN
+                SELECT t.a, t.b, t.c INTO row_a, row_b, row_c
+                    FROM {schema}.counters AS t WHERE t.key = keys[i];
+                old_a[i] := row_a;
+                old_b[i] := row_b;
+                old_c[i] := row_c;
+            END IF;
+        END LOOP;
+    ELSE
+        SELECT array_agg(r.a), array_agg(r.b), array_agg(r.c) INTO old_a, old_b, old_c FROM (
+            SELECT t.a, t.b, t.c
+                FROM unnest(keys) WITH ORDINALITY AS k (key, place)
+                LEFT JOIN {schema}.counters AS t ON t.key = k.key
+                ORDER BY k.place
+        ) AS r;
+    END IF;
+    IF  0 > ANY (old_a) OR last_time < ANY (old_a) OR 0 > ANY (old_b) OR max_stored < ANY (old_b)
+        OR 0 > ANY (old_c) OR max_stored < ANY (old_c)
+    THEN
+        PERFORM {schema}.corrupt_v1(keys);
+    END IF;
     new_a := old_a;
     new_b := old_b;
     new_c := old_c;
@@ -123,6 +139,9 @@ LOOP
     log_dirty := false;
 
     now := coalesce(at, least(greatest((extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 0), last_time));
+    IF at IS NOT NULL THEN
+        shift := greatest((extract(epoch FROM began) * 1000000)::bigint - now, 0);
+    END IF;
     result := array_fill(0::bigint, ARRAY[1 + numbers / stride * 4]);
     result[1] := now;
     w := 1;
@@ -251,18 +270,20 @@ LOOP
         q := p;
         w := first_word;
         WHILE q < batch_end LOOP
-            k := checks[q + 2];
-            op := checks[q + 3];
+            IF batch_end > p + stride THEN
+                -- With a single check, these are still what they were above.
+                k := checks[q + 2];
+                op := checks[q + 3];
+                p2 := checks[q + 5];
+                cost := checks[q + 8];
+                level := result[w + 2];
+                start := result[w + 3];
+            END IF;
             IF op = 1 THEN
                 q := q + stride;
                 w := w + 4;
                 CONTINUE;
             END IF;
-            p2 := checks[q + 5];
-            cost := checks[q + 8];
-            level := result[w + 2];
-            start := result[w + 3];
-            ok := false;
             CASE families[k]
             WHEN 0 THEN
                 IF op = 0 AND admitted THEN
@@ -285,6 +306,14 @@ LOOP
                     new_b[k] := level;
                     new_c[k] := p2;
                     result[w + 2] := level;
+                    p3 := checks[q + 6];
+                    p4 := checks[q + 7];
+                    expires[k] := shift + CASE
+                        WHEN p3 = 0 THEN now
+                        -- A tick more than it takes to drain, since the instant may lie within one.
+                        WHEN level / p3 > (max_stored - now) / p4 - 2 THEN max_stored
+                        ELSE now + (level / p3 + 2) * p4
+                    END;
                 END IF;
             WHEN 1 THEN
                 p3 := checks[q + 6];
@@ -310,6 +339,7 @@ LOOP
                     new_c[k] := 0;
                     result[w + 2] := level;
                     result[w + 3] := start;
+                    expires[k] := shift + start + p2;
                 END IF;
             WHEN 2 THEN
                 IF op = 0 AND admitted THEN
@@ -330,6 +360,7 @@ LOOP
                     new_b[k] := level;
                     new_c[k] := result[w + 4];
                     result[w + 2] := level;
+                    expires[k] := shift + start + 2 * p2;
                 END IF;
             ELSE
                 IF log_key <> k THEN
@@ -339,6 +370,9 @@ LOOP
                     END IF;
                     log := {schema}.log_head_v1(keys[k]);
                     log_key := k;
+                END IF;
+                IF op = 2 THEN
+                    cost := least(cost, max_stored - result[w + 2]);
                 END IF;
                 ok := CASE
                     WHEN op > 1 THEN cost > 0
@@ -357,10 +391,7 @@ LOOP
                     ELSE
                         log := {schema}.log_advanced_v1(log, p2, now);
                     END IF;
-                    IF op = 2 THEN
-                        cost := least(cost, max_stored - ({schema}.log_total_v1(log) - log.base));
-                    END IF;
-                    IF cost > 0 AND (op = 2 OR op = 0 AND admitted) THEN
+                    IF op = 2 OR op = 0 AND admitted THEN
                         log := {schema}.log_pushed_v1(log, now, cost);
                     END IF;
                     IF op > 1 THEN
@@ -368,16 +399,14 @@ LOOP
                         result[w + 2] := view[2];
                         result[w + 4] := view[4];
                     ELSIF admitted THEN
-                        result[w + 2] := level + cost;
+                        result[w + 2] := result[w + 2] + cost;
                         result[w + 4] := now + p2;
                     END IF;
                     log_period := p2;
                     log_dirty := log_dirty OR ok;
+                    made[k] := made[k] AND NOT ok;
                 END IF;
             END CASE;
-            IF ok THEN
-                changed_by[k] := q + 1;
-            END IF;
             q := q + stride;
             w := w + 4;
         END LOOP;
@@ -388,58 +417,55 @@ LOOP
     END IF;
 
     -- Write what changed, in the order of the keys.
-    FOR i IN 1 .. key_count LOOP
-        q := changed_by[i] - 1;
-        IF q < 0 THEN
-            IF made[i] THEN
+    IF locked THEN
+        FOR i IN 1 .. key_count LOOP
+            IF expires[i] IS NOT NULL THEN
+                UPDATE {schema}.counters AS t
+                    SET expires_at = expires[i], a = new_a[i], b = new_b[i], c = new_c[i]
+                    WHERE t.key = keys[i];
+            ELSIF made[i] THEN
                 PERFORM {schema}.unmade_v1(keys[i], families[i]);
             END IF;
-            CONTINUE;
-        END IF;
-        CONTINUE WHEN families[i] = 3;
-        p2 := checks[q + 5];
-        p3 := checks[q + 6];
-        p4 := checks[q + 7];
-        expires := CASE
-            -- Windows: whatever the algorithm, all is forgotten two periods after the start.
-            WHEN families[i] > 0 THEN new_a[i] + 2 * p2
-            WHEN p3 = 0 THEN now
-            -- A tick more than it takes to drain, since the instant may lie within one.
-            WHEN new_b[i] / p3 > (max_stored - now) / p4 - 2 THEN max_stored
-            ELSE now + (new_b[i] / p3 + 2) * p4
-        END;
-        IF at IS NOT NULL THEN
-            -- The sweeper goes by the clock, which knows nothing of the instant the caller named.
-            expires := greatest(expires, expires - now + (extract(epoch FROM began) * 1000000)::bigint);
-        END IF;
-        IF locked THEN
-            UPDATE {schema}.counters AS t SET expires_at = expires, a = new_a[i], b = new_b[i], c = new_c[i]
-                WHERE t.key = keys[i];
-            CONTINUE;
-        END IF;
-        IF NOT written THEN
-            PERFORM {schema}.settings_v1(lock_wait, commit);
-        END IF;
-        IF old_a[i] IS NULL THEN
-            INSERT INTO {schema}.counters (expires_at, a, b, c, key)
-                VALUES (expires, new_a[i], new_b[i], new_c[i], keys[i])
-                ON CONFLICT (key) DO NOTHING;
-        ELSE
-            UPDATE {schema}.counters AS t SET expires_at = expires, a = new_a[i], b = new_b[i], c = new_c[i]
-                WHERE t.key = keys[i] AND t.a = old_a[i] AND t.b = old_b[i] AND t.c = old_c[i];
-        END IF;
-        IF NOT FOUND AND NOT written THEN
-            locked := true;
-            CONTINUE attempt;
-        END IF;
-        -- Rows already written are locked: to lock others now could be out of order. A long wait has made the instant
-        -- stale. Either way the caller asks again, with locks from the start.
-        IF NOT FOUND OR at IS NULL AND clock_timestamp() > began + interval '50 milliseconds' THEN
-            RAISE EXCEPTION 'a row changed while it was judged' USING ERRCODE = 'TG001';
-        END IF;
-        written := true;
-    END LOOP;
-    RETURN result;
+        END LOOP;
+        RETURN result;
+    END IF;
+    affected := key_count - cardinality(array_positions(expires, NULL));
+    EXIT WHEN affected = 0;
+    PERFORM {schema}.settings_v1(lock_wait, commit);
+    IF affected >= many AND array_position(old_a, NULL) IS NULL THEN
+        UPDATE {schema}.counters AS t SET expires_at = n.expires_at, a = n.a, b = n.b, c = n.c
+            FROM unnest(keys, expires, new_a, new_b, new_c, old_a, old_b, old_c)
+                AS n (key, expires_at, a, b, c, old_a, old_b, old_c)
+            WHERE n.expires_at IS NOT NULL
+                AND t.key = n.key AND t.a = n.old_a AND t.b = n.old_b AND t.c = n.old_c;
+        GET DIAGNOSTICS written = ROW_COUNT;
+    ELSE
+        FOR i IN 1 .. key_count LOOP
+            CONTINUE WHEN expires[i] IS NULL;
+            IF old_a[i] IS NULL THEN
+                INSERT INTO {schema}.counters (expires_at, a, b, c, key)
+                    VALUES (expires[i], new_a[i], new_b[i], new_c[i], keys[i])
+                    ON CONFLICT (key) DO NOTHING;
+            ELSE
+                UPDATE {schema}.counters AS t
+                    SET expires_at = expires[i], a = new_a[i], b = new_b[i], c = new_c[i]
+                    WHERE t.key = keys[i] AND t.a = old_a[i] AND t.b = old_b[i] AND t.c = old_c[i];
+            END IF;
+            EXIT WHEN NOT FOUND;
+            written := written + 1;
+        END LOOP;
+    END IF;
+    IF written = 0 THEN
+        locked := true;
+        CONTINUE attempt;
+    END IF;
+    -- Rows already written are locked: to lock others now could be out of order. A long wait has made the instant
+    -- stale. Either way the caller asks again, with locks from the start.
+    IF written < affected OR at IS NULL AND clock_timestamp() > began + interval '200 milliseconds' THEN
+        RAISE EXCEPTION 'a row changed while it was judged' USING ERRCODE = 'TG001';
+    END IF;
+    EXIT;
 END LOOP;
+    RETURN result;
 END
 $function$;

@@ -23,6 +23,24 @@ BEGIN
 END
 $function$;
 
+-- Names the first row among `keys` that no call of this schema has written.
+CREATE OR REPLACE FUNCTION {schema}.corrupt_v1(keys bytea[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $function$
+DECLARE
+    found {schema}.counters;
+BEGIN
+    SELECT * INTO found FROM {schema}.counters AS t
+        WHERE t.key = ANY (keys) AND NOT (
+            t.a BETWEEN 0 AND 8000000000000000
+            AND t.b BETWEEN 0 AND 9007199254740991
+            AND t.c BETWEEN 0 AND 9007199254740991
+        )
+        LIMIT 1;
+    RAISE EXCEPTION 'the row of key % holds (%, %, %)', encode(found.key, 'hex'), found.a, found.b, found.c
+        USING ERRCODE = 'data_corrupted';
+END
+$function$;
+
 -- A bucket's level once units of an earlier hit are given back, as far as they have not drained yet, first in first out.
 -- Rare, and the numbers come from outside: arithmetic without a range.
 CREATE OR REPLACE FUNCTION {schema}.bucket_given_back_v1(
