@@ -132,3 +132,16 @@ fn every_limit_up_to_130_million_over_whole_seconds_is_legal() {
         }
     }
 }
+
+#[test]
+fn the_constructors_that_cannot_fail_make_legal_quotas_only() {
+    let (hour, week) = (Duration::from_secs(3_600), 7 * DAY);
+    for limit in [0, 1, 999_983, u32::MAX - 4, u32::MAX] {
+        let legal = |period| Quota::new(limit.into(), period).expect("legal");
+        assert_eq!(Quota::per_second(limit), legal(Duration::from_secs(1)));
+        assert_eq!(Quota::per_minute(limit), legal(Duration::from_secs(60)));
+        assert_eq!(Quota::per_hour(limit), legal(hour));
+        assert_eq!(Quota::per_day(limit), legal(DAY));
+        assert_eq!(Quota::per_week(limit), legal(week));
+    }
+}

@@ -6,6 +6,7 @@ mod bursts;
 mod clock_steps;
 mod draw;
 mod extremes;
+mod foreign_states;
 mod leaky_queue;
 mod model;
 mod never;
