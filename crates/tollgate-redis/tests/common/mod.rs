@@ -13,10 +13,22 @@ use tokio::runtime::Runtime;
 use tollgate_redis::{RedisStore, redis};
 use tollgate_services::{RedisProgram, RedisServer};
 
-/// The server of this test program: the one of the system.
+/// The program of this test program's server: the system's, or the one whose name stands in `TOLLGATE_TEST_REDIS`.
+fn program() -> RedisProgram {
+    let Ok(name) = std::env::var("TOLLGATE_TEST_REDIS") else {
+        return RedisProgram::System;
+    };
+    let named = |program: &RedisProgram| program.name() == name;
+    match RedisProgram::ALL.into_iter().find(named) {
+        Some(program) => program,
+        None => panic!("TOLLGATE_TEST_REDIS names no server: {name}; see `cargo xtask services`"),
+    }
+}
+
+/// The server of this test program.
 pub(crate) fn server() -> &'static RedisServer {
     static SERVER: OnceLock<RedisServer> = OnceLock::new();
-    SERVER.get_or_init(|| match RedisServer::start(RedisProgram::System) {
+    SERVER.get_or_init(|| match RedisServer::start(program()) {
         Ok(server) => server,
         Err(error) => panic!("{error:#}"),
     })
