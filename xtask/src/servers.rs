@@ -5,7 +5,7 @@ use tollgate_services::{PostgresProgram, RedisProgram};
 
 use crate::tools;
 
-/// Makes sure that the programs of the system's Redis and PostgreSQL are there.
+/// Makes sure that the programs of the system's Redis and PostgreSQL are there, and of a Redis that has INCREX.
 ///
 /// # Errors
 /// If one is missing and cannot be installed; the message says which command to run.
@@ -15,6 +15,11 @@ pub(crate) fn ensure() -> Result<()> {
     }
     if PostgresProgram::System.find().is_err() {
         tools::install_system_package("postgresql")?;
+    }
+    if RedisProgram::Redis8.find().is_err() {
+        tools::ensure_system_program("pip3", "python3-pip")?;
+        tools::ensure_system_program("make", "make")?;
+        tollgate_services::install(RedisProgram::Redis8)?;
     }
     Ok(())
 }

@@ -138,8 +138,10 @@ impl Tally {
     fn read(&mut self, answers: Vec<Value>, together: bool) -> Result<Timestamp, Failure> {
         let mut answers = answers.into_iter();
         for key in self.keys.iter_mut().filter(|key| !key.is_done()) {
-            for (hit, times) in key.runs(together) {
-                key.read(hit, times, answers.next().ok_or(SHORT)?)?;
+            let runs = key.runs(together);
+            let only = runs.len() == 1;
+            for (hit, times) in runs {
+                key.read(hit, times, only, answers.next().ok_or(SHORT)?)?;
             }
             key.end = End::read(&answers.next().ok_or(SHORT)?)?;
         }
@@ -295,8 +297,8 @@ impl Key {
         command
     }
 
-    /// Reads the answer to a run: the count, and how much of it is new.
-    fn read(&mut self, hit: Count, times: u64, answer: Value) -> Result<(), Failure> {
+    /// Reads the answer to a run: the count, and how much of it is new. `only` says that no other run was sent with it.
+    fn read(&mut self, hit: Count, times: u64, only: bool, answer: Value) -> Result<(), Failure> {
         let (count, added) = match answer {
             Value::Array(pair) => match pair[..] {
                 [Value::Int(count), Value::Int(added)] => {
@@ -331,11 +333,10 @@ impl Key {
         self.fitting = hit.limit.saturating_sub(count) / hit.cost;
         let open = self.hits.len() - self.answers.len();
         let denied = match (admitted, times) {
+            // Full: whatever is open asks the same, and finds no room either.
+            (_, _) if only && self.fitting == 0 => open,
             (false, 1) => 1,
-            (false, _) if self.fitting == 0 => open,
-            // Full right after it: the rest of a run that was cut to what fits finds no room.
-            (true, _) if self.fitting == 0 && self.is_uniform(hit) => open,
-            // The rest is asked again.
+            // What is open is asked again.
             _ => 0,
         };
         let answer = Answer {
@@ -344,13 +345,6 @@ impl Key {
         };
         self.answers.extend(std::iter::repeat_n(answer, denied));
         Ok(())
-    }
-
-    /// Whether everything that is open asks the same as `hit`.
-    fn is_uniform(&self, hit: Count) -> bool {
-        self.hits[self.answers.len()..]
-            .iter()
-            .all(|open| *open == hit)
     }
 }
 
@@ -368,4 +362,64 @@ fn clock(answer: &Value) -> Result<Timestamp, Failure> {
     Ok(Timestamp::saturating_from_micros(
         seconds.saturating_mul(1_000_000).saturating_add(micros),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMIT: u64 = 20;
+
+    /// INCREX as the server carries it out.
+    fn increx(count: &mut u64, hit: Count, times: u64) -> Value {
+        let wanted = hit.cost * times;
+        let added = if *count + wanted <= hit.limit {
+            wanted
+        } else {
+            0
+        };
+        *count += added;
+        let number = |number: u64| Value::Int(i64::try_from(number).unwrap());
+        Value::Array(vec![number(*count), number(added)])
+    }
+
+    proptest! {
+        /// Others hit the same counter between any two commands, and now and then its window ends.
+        #[test]
+        fn every_hit_is_answered_once_and_the_counter_holds_what_was_admitted(
+            costs in prop::collection::vec(prop_oneof![4 => Just(1u64), 1 => 1..25u64], 1..40),
+            others in prop::collection::vec(prop_oneof![3 => Just(None), 1 => (0..8u64).prop_map(Some)], 1..60),
+        ) {
+            let mut key = Key::new(b"key");
+            key.hits = costs.iter().map(|cost| Count { cost: *cost, limit: LIMIT, period: 60_000 }).collect();
+            let mut others = others.into_iter().cycle();
+            let (mut count, mut added) = (0u64, 0u64);
+            let mut round = 0;
+            while !key.is_done() {
+                let runs = key.runs(round < TOGETHER);
+                let only = runs.len() == 1;
+                for (hit, times) in runs {
+                    match others.next().flatten() {
+                        Some(0) => count = 0,
+                        Some(other) => count = (count + other).min(LIMIT),
+                        None => {}
+                    }
+                    let before = count;
+                    let answer = increx(&mut count, hit, times);
+                    added += count - before;
+                    key.read(hit, times, only, answer).unwrap();
+                }
+                round += 1;
+                prop_assert!(round < 100);
+            }
+            prop_assert_eq!(key.answers.len(), key.hits.len());
+            let hits = key.answers.iter().zip(&key.hits);
+            let admitted: u64 =
+                hits.filter(|(answer, _)| answer.allowed).map(|(_, hit)| hit.cost).sum();
+            prop_assert_eq!(admitted, added);
+            prop_assert!(key.answers.iter().all(|answer| answer.count <= LIMIT));
+        }
+    }
 }

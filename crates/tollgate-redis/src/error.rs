@@ -167,6 +167,10 @@ fn judge(error: &RedisError) -> (ErrorKind, &'static str, bool) {
     }
 }
 
+/// Charged or not: a script that may not expire a key, say, has changed it by then.
+const NO_PERMISSION: &str =
+    "the user lacks a permission; the documentation lists the commands and keys that it needs";
+
 fn by_server_kind(kind: ServerErrorKind) -> Option<(ErrorKind, &'static str, bool)> {
     Some(match kind {
         ServerErrorKind::BusyLoading => (
@@ -204,16 +208,17 @@ fn by_server_kind(kind: ServerErrorKind) -> Option<(ErrorKind, &'static str, boo
             "the server does not keep scripts, not even the one it was just given",
             false,
         ),
-        ServerErrorKind::NoPerm => (
-            ErrorKind::Refused,
-            "the user lacks a permission; the documentation lists the commands and keys that it needs",
-            true,
-        ),
+        ServerErrorKind::NoPerm => (ErrorKind::Refused, NO_PERMISSION, true),
         _ => return None,
     })
 }
 
 fn by_code(error: &RedisError) -> (ErrorKind, &'static str, bool) {
+    // What a script may not do is told without a code of its own, in the words of 6.2 and 7, or of 8.
+    let detail = error.detail().unwrap_or_default();
+    if detail.contains("user executing the script can't") || detail.contains("ACL failure") {
+        return (ErrorKind::Refused, NO_PERMISSION, true);
+    }
     match error.code().unwrap_or_default() {
         "OOM" => (
             ErrorKind::Overloaded,
@@ -251,5 +256,99 @@ fn by_code(error: &RedisError) -> (ErrorKind, &'static str, bool) {
             "the server answered with an error; the source has its words",
             true,
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of a server's reply, word for word.
+    fn mapped(reply: &str) -> Error {
+        let value = redis::parse_redis_value(format!("{reply}\r\n").as_bytes()).unwrap();
+        Failure::Command(value.extract_error().unwrap_err()).into()
+    }
+
+    #[test]
+    fn every_refusal_has_a_kind_and_a_sentence_and_charged_nothing() {
+        use ErrorKind::{Overloaded, Refused, Unavailable, Unsupported};
+        let replies = [
+            (
+                "-LOADING Redis is loading the dataset in memory",
+                Unavailable,
+                "loading",
+            ),
+            (
+                "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+                Unavailable,
+                "lost its master",
+            ),
+            (
+                "-READONLY You can't write against a read only replica.",
+                Unavailable,
+                "replica",
+            ),
+            (
+                "-CLUSTERDOWN Hash slot not served",
+                Unavailable,
+                "CLUSTER INFO",
+            ),
+            ("-MOVED 3999 127.0.0.1:6381", Unavailable, "moving"),
+            (
+                "-TRYAGAIN Multiple keys request during rehashing of slot",
+                Unavailable,
+                "moving",
+            ),
+            (
+                "-CROSSSLOT Keys in request don't hash to the same slot",
+                Unsupported,
+                "cluster",
+            ),
+            (
+                "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+                Unavailable,
+                "disk",
+            ),
+            (
+                "-NOREPLICAS Not enough good replicas to write.",
+                Unavailable,
+                "replicas",
+            ),
+            (
+                "-OOM command not allowed when used memory > 'maxmemory'.",
+                Overloaded,
+                "maxmemory",
+            ),
+            (
+                "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+                Overloaded,
+                "SCRIPT KILL",
+            ),
+            ("-NOAUTH Authentication required.", Refused, "password"),
+            (
+                "-WRONGPASS invalid username-password pair or user is disabled.",
+                Refused,
+                "password",
+            ),
+        ];
+        for (reply, kind, advice) in replies {
+            let error = mapped(reply);
+            assert_eq!(error.kind(), kind, "{reply}");
+            assert!(error.to_string().contains(advice), "{error}");
+            assert!(!error.may_have_charged(), "{reply}");
+            assert!(StdError::source(&error).is_some());
+        }
+    }
+
+    #[test]
+    fn what_nobody_knows_may_have_charged() {
+        for reply in [
+            "-ERR string exceeds maximum allowed size (proto-max-bulk-len)",
+            "-NOPERM User limited has no permissions to run the 'evalsha' command",
+            "-ERR The user executing the script can't run this command or subcommand",
+            "-SOMETHING new",
+        ] {
+            assert!(mapped(reply).may_have_charged(), "{reply}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing here is skipped silently: where a server's program is missing, starting it is an error that says how to get
 //! the program.
 
+mod install;
 mod port;
 mod postgres;
 mod process;
@@ -11,6 +12,7 @@ mod redis;
 mod redis_cluster;
 mod redis_sentinel;
 
+pub use install::install;
 pub use port::free_port;
 pub use postgres::{PostgresProgram, PostgresServer};
 pub use process::Process;

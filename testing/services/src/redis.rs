@@ -97,6 +97,18 @@ impl RedisServer {
         Self::start_with(program, &["--save", "", "--appendonly", "no"])
     }
 
+    /// The same on a port of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), and if somebody else listens there.
+    pub fn start_on(program: RedisProgram, port: u16) -> Result<Self> {
+        let program = program.find()?.to_string_lossy().into_owned();
+        match Self::try_start(&program, port, &["--save", ""])? {
+            Some(server) => Ok(server),
+            None => bail!("`{program}` ended right after its start on port {port}"),
+        }
+    }
+
     /// The same with other settings, as on the command line of `redis-server`.
     ///
     /// # Errors
