@@ -1,5 +1,7 @@
 //! Many callers at once, on one server: exactly the limit is admitted, and nobody disturbs anybody.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
