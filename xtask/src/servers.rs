@@ -1,11 +1,11 @@
 //! The servers that the stores' tests start by themselves.
 
 use anyhow::Result;
-use tollgate_services::{PostgresProgram, RedisProgram};
+use tollgate_services::{PgBouncer, RedisProgram, postgres_programs};
 
 use crate::tools;
 
-/// Makes sure that the programs of the system's Redis and PostgreSQL are there.
+/// Makes sure that the programs of the system's Redis, PostgreSQL and PgBouncer are there.
 ///
 /// # Errors
 /// If one is missing and cannot be installed; the message says which command to run.
@@ -13,8 +13,11 @@ pub(crate) fn ensure() -> Result<()> {
     if RedisProgram::System.find().is_err() {
         tools::install_system_package("redis-server")?;
     }
-    if PostgresProgram::System.find().is_err() {
+    if postgres_programs().is_err() {
         tools::install_system_package("postgresql")?;
+    }
+    if PgBouncer::program().is_err() {
+        tools::install_system_package("pgbouncer")?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use tollgate_core::{Algorithm, Batch, Check, Cost, Key, Op, Policy, Quota, Space
 use tollgate_postgres::sqlx::PgPool;
 use tollgate_postgres::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tollgate_postgres::{PostgresStore, SynchronousCommit, tollgate_core};
-use tollgate_services::{PostgresProgram, PostgresServer};
+use tollgate_services::PostgresServer;
 
 use crate::baseline::Baseline;
 
@@ -125,7 +125,7 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     // The disk is waited for, as in production.
     let settings = ["shared_buffers=512MB", "max_wal_size=4GB", "autovacuum=on"];
-    let server = PostgresServer::start_with(PostgresProgram::System, &settings)?;
+    let server = PostgresServer::start_with(&settings)?;
     runtime.block_on(run(&server, &arguments))
 }
 

@@ -14,7 +14,7 @@ use tollgate_core::{
 use tollgate_postgres::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tollgate_postgres::sqlx::{self, AssertSqlSafe, Connection, PgConnection};
 use tollgate_postgres::{PostgresStore, SynchronousCommit, tollgate_core};
-use tollgate_services::{PostgresProgram, PostgresServer};
+use tollgate_services::PostgresServer;
 
 use crate::support::{hit, policy};
 
@@ -312,7 +312,7 @@ async fn callers_who_go_away_neither_lose_nor_double_the_hits_of_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_takes_no_writes_is_unavailable_and_its_connections_are_given_up() {
-    let server = PostgresServer::start(PostgresProgram::System).unwrap();
+    let server = PostgresServer::start().unwrap();
     let store = store_on(&server, 2).await;
     let policy = policy(Algorithm::TokenBucket, 10);
     let mut session = session(&server).await;
@@ -398,7 +398,7 @@ impl Tally {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn terminated_sessions_lose_no_answered_hit() {
-    let server = PostgresServer::start(PostgresProgram::System).unwrap();
+    let server = PostgresServer::start().unwrap();
     let store = store_on(&server, 8).await;
     let policy = policy(Algorithm::FixedWindow, 1_000_000_000);
     let tally = Tally::default();
@@ -420,7 +420,7 @@ async fn terminated_sessions_lose_no_answered_hit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_server_comes_back_with_every_answered_hit() {
     let settings = ["fsync=on", "full_page_writes=on"];
-    let mut server = PostgresServer::start_with(PostgresProgram::System, &settings).unwrap();
+    let mut server = PostgresServer::start_with(&settings).unwrap();
     let pool = support::pool(&server, 8);
     let schema = support::schema(&pool).await;
     let builder = PostgresStore::builder(pool).schema(schema);
@@ -445,7 +445,7 @@ async fn a_killed_server_comes_back_with_every_answered_hit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_hangs_is_given_up_in_time_and_taken_up_again() {
-    let server = PostgresServer::start(PostgresProgram::System).unwrap();
+    let server = PostgresServer::start().unwrap();
     let pool = support::pool(&server, 1);
     let schema = support::schema(&pool).await;
     let builder = PostgresStore::builder(pool).schema(schema);

@@ -3,6 +3,7 @@
 //! Nothing here is skipped silently: where a server's program is missing, starting it is an error that says how to get
 //! the program.
 
+mod pgbouncer;
 mod port;
 mod postgres;
 mod process;
@@ -11,8 +12,9 @@ mod redis;
 mod redis_cluster;
 mod redis_sentinel;
 
+pub use pgbouncer::PgBouncer;
 pub use port::free_port;
-pub use postgres::{PostgresProgram, PostgresServer};
+pub use postgres::{PostgresServer, postgres_programs};
 pub use process::Process;
 pub use program::{cache, find_on_path};
 pub use redis::{RedisProgram, RedisServer};

@@ -14,7 +14,7 @@ use tollgate_core::{
 use tollgate_postgres::sqlx::PgPool;
 use tollgate_postgres::sqlx::postgres::PgPoolOptions;
 use tollgate_postgres::{PostgresStore, Schema, tollgate_core};
-use tollgate_services::{PostgresProgram, PostgresServer};
+use tollgate_services::PostgresServer;
 
 static SERVER: Mutex<Weak<PostgresServer>> = Mutex::new(Weak::new());
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
@@ -23,7 +23,7 @@ static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 pub(crate) fn server() -> Arc<PostgresServer> {
     let mut server = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
     server.upgrade().unwrap_or_else(|| {
-        let started = Arc::new(PostgresServer::start(PostgresProgram::System).unwrap());
+        let started = Arc::new(PostgresServer::start().unwrap());
         *server = Arc::downgrade(&started);
         started
     })
