@@ -4,7 +4,7 @@ use std::io::Read;
 
 use anyhow::{Result, bail};
 use tollgate_services::{
-    PostgresProgram, PostgresServer, RedisCluster, RedisProgram, RedisSentinel, RedisServer,
+    PostgresServer, RedisCluster, RedisProgram, RedisSentinel, RedisServer, postgres_programs,
 };
 
 /// Prints which programs there are, and how to get those that are missing.
@@ -12,9 +12,7 @@ pub(crate) fn list() {
     for program in RedisProgram::ALL {
         line(program.name(), program.find());
     }
-    for program in PostgresProgram::ALL {
-        line(program.name(), program.find());
-    }
+    line("postgres", postgres_programs());
     println!("redis-cluster and redis-sentinel are started from `redis`");
 }
 
@@ -48,6 +46,10 @@ pub(crate) fn install(name: &str) -> Result<()> {
 /// If there is no such server or it does not start.
 pub(crate) fn start(name: &str) -> Result<()> {
     match name {
+        "postgres" => {
+            let server = PostgresServer::start()?;
+            serve(name, &[server.url()])
+        }
         "redis-cluster" => {
             let cluster = RedisCluster::start(RedisProgram::System)?;
             serve(name, &cluster.urls())
@@ -63,13 +65,6 @@ pub(crate) fn start(name: &str) -> Result<()> {
 fn start_one(name: &str) -> Result<()> {
     if let Some(program) = RedisProgram::ALL.into_iter().find(|one| one.name() == name) {
         let server = RedisServer::start(program)?;
-        return serve(name, &[server.url()]);
-    }
-    if let Some(program) = PostgresProgram::ALL
-        .into_iter()
-        .find(|one| one.name() == name)
-    {
-        let server = PostgresServer::start(program)?;
         return serve(name, &[server.url()]);
     }
     bail!("no server is called `{name}`; `cargo xtask services` lists them")

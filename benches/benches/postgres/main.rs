@@ -1,6 +1,6 @@
 //! The Postgres store against one upsert per hit, in interleaved rounds, all through one sqlx pool of 16.
 //!
-//! `cargo xtask bench postgres [-- --seconds 2 --rounds 5]`
+//! `cargo xtask bench postgres [-- --seconds 2 --rounds 5 --only spread]`
 
 mod baseline;
 
@@ -12,7 +12,7 @@ use tollgate_core::{Algorithm, Batch, Check, Cost, Key, Op, Policy, Quota, Space
 use tollgate_postgres::sqlx::PgPool;
 use tollgate_postgres::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tollgate_postgres::{PostgresStore, SynchronousCommit, tollgate_core};
-use tollgate_services::{PostgresProgram, PostgresServer};
+use tollgate_services::PostgresServer;
 
 use crate::baseline::Baseline;
 
@@ -117,6 +117,7 @@ const fn scenario(name: &'static str, keys: Keys, commit: SynchronousCommit, bar
 struct Arguments {
     seconds: u64,
     rounds: usize,
+    only: String,
 }
 
 fn main() -> Result<()> {
@@ -124,7 +125,7 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     // The disk is waited for, as in production.
     let settings = ["shared_buffers=512MB", "max_wal_size=4GB", "autovacuum=on"];
-    let server = PostgresServer::start_with(PostgresProgram::System, &settings)?;
+    let server = PostgresServer::start_with(&settings)?;
     runtime.block_on(run(&server, &arguments))
 }
 
@@ -132,16 +133,18 @@ fn arguments() -> Result<Arguments> {
     let mut parsed = Arguments {
         seconds: 2,
         rounds: 5,
+        only: String::new(),
     };
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
     while let Some(word) = words.next() {
         let value = words
             .next()
-            .with_context(|| format!("{word} needs a number"))?;
+            .with_context(|| format!("{word} needs a value"))?;
         match word.as_str() {
             "--seconds" => parsed.seconds = value.parse()?,
             "--rounds" => parsed.rounds = value.parse()?,
-            _ => bail!("unknown option {word}; there are --seconds and --rounds"),
+            "--only" => parsed.only = value,
+            _ => bail!("unknown option {word}; there are --seconds, --rounds and --only"),
         }
     }
     Ok(parsed)
@@ -163,7 +166,10 @@ async fn run(server: &PostgresServer, arguments: &Arguments) -> Result<()> {
         arguments.rounds
     );
     println!("| scenario | baseline | Tollgate | ratio | bar |\n|---|---|---|---|---|");
-    for scenario in SCENARIOS {
+    let chosen = SCENARIOS
+        .into_iter()
+        .filter(|scenario| scenario.name.contains(&arguments.only));
+    for scenario in chosen {
         let pool = match scenario.commit {
             SynchronousCommit::On => &durable,
             _ => &relaxed,

@@ -19,6 +19,13 @@ pub(crate) struct Pilot {
     pub(crate) statement_timeout: Duration,
 }
 
+/// What came of sweeping some pages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Swept {
+    pub(crate) swept: u64,
+    pub(crate) more: bool,
+}
+
 /// How often a statement is sent before others' writes are given the last word.
 const MAX_ATTEMPTS: u32 = 24;
 
@@ -40,6 +47,27 @@ impl Pilot {
         let answer = self.run(&Statement::Reset { keys }).await?;
         let count = answer.first().and_then(|count| u64::try_from(*count).ok());
         count.ok_or_else(|| question::malformed("it does not count"))
+    }
+
+    /// Takes away expired rows on some pages of one of the tables.
+    pub(crate) async fn sweep(
+        &self,
+        logs: bool,
+        first_page: i64,
+        page_count: i64,
+    ) -> Result<Swept, Failure> {
+        let statement = Statement::Sweep {
+            logs,
+            first_page,
+            page_count,
+        };
+        match self.run(&statement).await?[..] {
+            [swept, more] => Ok(Swept {
+                swept: u64::try_from(swept).unwrap_or(0),
+                more: more == 1,
+            }),
+            _ => Err(question::malformed("it is not a pair")),
+        }
     }
 
     async fn run(&self, statement: &Statement<'_>) -> Result<Vec<i64>, Failure> {

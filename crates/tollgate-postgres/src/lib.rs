@@ -9,9 +9,11 @@ mod question;
 mod schema;
 mod statement;
 mod store;
+mod sweep;
 
 pub use options::{PostgresStoreBuilder, SynchronousCommit};
 pub use schema::Schema;
 pub use sqlx;
 pub use store::PostgresStore;
+pub use sweep::Sweeper;
 pub use tollgate_core;

@@ -79,9 +79,10 @@ impl PostgresStoreBuilder {
         Self { commit, ..self }
     }
 
-    /// How long a call waits for rows that another session holds, all its waits together, in whole milliseconds.
+    /// How long a call waits for rows that another session holds, in whole milliseconds.
     ///
-    /// The server keeps this time. A call that runs into it has charged nothing.
+    /// The server keeps this time. A call that runs into it has charged nothing. All waits of a call share it; only in a
+    /// statement that carries many callers' hits has each wait its own, and the statement timeout bounds them all.
     pub fn lock_timeout(self, timeout: Duration) -> Self {
         Self {
             lock_timeout: timeout,

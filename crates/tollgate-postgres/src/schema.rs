@@ -1,6 +1,6 @@
 //! The tables and functions, in a schema of their own.
 
-use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, Connection, Decode, PgConnection, PgPool, Postgres, Row, Type};
 use tollgate_core::{Error, ErrorKind, Result};
 
 use crate::error::{self, STORE};
@@ -149,22 +149,24 @@ impl Schema {
             self.quoted,
             Self::VERSION
         );
-        let present: Vec<bool> = sqlx::query_scalar(AssertSqlSafe(sql))
-            .persistent(false)
-            .fetch_all(&mut *connection)
-            .await
-            .map_err(|error| Error::from(error::answered(error)))?;
-        if present != [true] {
+        if fetch_one::<bool>(connection, sql).await? != Some(true) {
             return Ok(None);
         }
         let sql = format!("SELECT version FROM {}.version", self.quoted);
-        let versions: Vec<i32> = sqlx::query_scalar(AssertSqlSafe(sql))
-            .persistent(false)
-            .fetch_all(connection)
-            .await
-            .map_err(|error| Error::from(error::answered(error)))?;
-        Ok(versions.first().copied())
+        fetch_one(connection, sql).await
     }
+}
+
+/// The first value of the first row, in the simple protocol, which every pooler lets through.
+async fn fetch_one<T>(connection: &mut PgConnection, sql: String) -> Result<Option<T>>
+where
+    T: for<'r> Decode<'r, Postgres> + Type<Postgres>,
+{
+    let rows = sqlx::raw_sql(AssertSqlSafe(sql))
+        .fetch_all(connection)
+        .await;
+    let value = rows.and_then(|rows| rows.first().map(|row| row.try_get(0)).transpose());
+    value.map_err(|error| error::answered(error).into())
 }
 
 impl Default for Schema {

@@ -14,6 +14,7 @@ use crate::schema::Schema;
 pub(crate) struct Calls {
     apply: Arc<str>,
     reset: Arc<str>,
+    sweep: Arc<str>,
     prepared: bool,
 }
 
@@ -26,6 +27,11 @@ pub(crate) enum Statement<'a> {
     },
     Reset {
         keys: &'a [Box<[u8]>],
+    },
+    Sweep {
+        logs: bool,
+        first_page: i64,
+        page_count: i64,
     },
 }
 
@@ -43,6 +49,7 @@ impl Calls {
         Self {
             apply: format!("SELECT {schema}.apply_v{version}($1, $2, $3, $4, $5, $6, $7)").into(),
             reset: format!("SELECT ARRAY[{schema}.reset_v{version}($1, $2, $3)]").into(),
+            sweep: format!("SELECT {schema}.sweep_v{version}($1, $2, $3)").into(),
             prepared,
         }
     }
@@ -86,6 +93,18 @@ impl Calls {
                 let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
                 sqlx::query_scalar(AssertSqlSafe(Arc::clone(&self.reset))).bind(keys)
             }
+            Statement::Sweep {
+                logs,
+                first_page,
+                page_count,
+            } => {
+                return sqlx::query_scalar(AssertSqlSafe(Arc::clone(&self.sweep)))
+                    .bind(logs)
+                    .bind(first_page)
+                    .bind(page_count)
+                    .fetch_all(connection)
+                    .await;
+            }
         };
         query
             .bind(manner.lock_millis)
@@ -111,6 +130,15 @@ impl Calls {
             Statement::Reset { keys } => {
                 let keys = key_list(keys.iter().map(|key| &**key));
                 (&self.reset, vec![keys])
+            }
+            Statement::Sweep {
+                logs,
+                first_page,
+                page_count,
+            } => {
+                let values = [logs.to_string(), first_page.to_string()];
+                let values = values.into_iter().chain([page_count.to_string()]);
+                (&self.sweep, values.collect())
             }
         };
         values.push(manner.lock_millis.to_string());

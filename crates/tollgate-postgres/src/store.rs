@@ -1,6 +1,7 @@
 //! The store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::PgPool;
 use tollgate_core::{Batch, Capabilities, Key, Result, Store, Verdicts};
@@ -11,6 +12,7 @@ use crate::options::PostgresStoreBuilder;
 use crate::question::{Question, key_bytes};
 use crate::schema::Schema;
 use crate::statement::Calls;
+use crate::sweep::{self, Sweeper};
 
 /// Counters in PostgreSQL, exact and shared by every process that uses the same schema.
 ///
@@ -67,6 +69,27 @@ impl PostgresStore {
     /// Those of [`Schema::ensure`].
     pub async fn ensure_schema(&self) -> Result<()> {
         self.schema.ensure(&self.pilot.pool).await
+    }
+
+    /// Takes away rows that are as good as never seen, in statements of a few thousand rows. Returns how many went.
+    ///
+    /// Rows that somebody holds, and all of them while another process sweeps, are left for the next time. No answer
+    /// depends on it: it only keeps the tables small.
+    ///
+    /// # Errors
+    /// The server's. What has been swept before stays swept.
+    pub async fn sweep(&self) -> Result<u64> {
+        Ok(sweep::sweep(&self.pilot, Duration::ZERO).await?)
+    }
+
+    /// Starts a task that [sweeps](Self::sweep) about once in every span of this length, until the result is dropped.
+    ///
+    /// Every replica may have one: they look at different times, and only one at a time works.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn sweep_every(&self, every: Duration) -> Sweeper {
+        Sweeper::start(Arc::clone(&self.pilot), every)
     }
 
     /// The schema.

@@ -1,38 +1,15 @@
 //! Many callers at once, on one server: exactly the limit is admitted, and nobody disturbs anybody.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use tollgate_core::{
-    Algorithm, Batch, Check, Cost, Error, Key, Op, Policy, Quota, Space, Store, Verdicts,
-};
+use tollgate_core::Algorithm;
 use tollgate_postgres::{PostgresStore, tollgate_core};
 
-fn policy(algorithm: Algorithm, limit: u64) -> Policy {
-    let quota = Quota::new(limit, Duration::from_secs(7 * 86_400)).unwrap();
-    Policy::new("p", algorithm, quota).unwrap()
-}
-
-/// One hit on each of `subjects`, as one batch.
-async fn hit(
-    store: &PostgresStore,
-    policy: &Policy,
-    scope: &str,
-    subjects: &[&str],
-) -> Result<Verdicts, Error> {
-    let space = Space::new("", scope, policy);
-    let checks: Vec<Check<'_>> = subjects
-        .iter()
-        .map(|subject| Check {
-            key: Key::new(&space, subject.as_bytes()).unwrap(),
-            policy,
-            op: Op::Hit(Cost::ONE),
-        })
-        .collect();
-    store.apply(Batch::new(&checks).unwrap()).await
-}
+use crate::support::{hit, policy};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exactly_the_limit_is_admitted_whatever_the_algorithm() {

@@ -1,5 +1,7 @@
 //! Whatever happens, in virtual time the SQL answers what core's own step answers, bit for bit.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -4,6 +4,7 @@
 //! the program.
 
 mod install;
+mod pgbouncer;
 mod port;
 mod postgres;
 mod process;
@@ -13,8 +14,9 @@ mod redis_cluster;
 mod redis_sentinel;
 
 pub use install::install;
+pub use pgbouncer::PgBouncer;
 pub use port::free_port;
-pub use postgres::{PostgresProgram, PostgresServer};
+pub use postgres::{PostgresServer, postgres_programs};
 pub use process::Process;
 pub use program::{cache, find_on_path};
 pub use redis::{RedisProgram, RedisServer};

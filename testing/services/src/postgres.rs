@@ -10,52 +10,26 @@ use tempfile::TempDir;
 
 use crate::port::free_port;
 use crate::process::Process;
-use crate::program::{cache, find_on_path};
+use crate::program::find_on_path;
 
-/// Which program serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PostgresProgram {
-    /// The system's newest, 15 on Debian 12.
-    System,
-    /// PostgreSQL 18.
-    Postgres18,
-}
-
-impl PostgresProgram {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::System, Self::Postgres18];
-
-    /// The name on the command line of `cargo xtask services`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::System => "postgres",
-            Self::Postgres18 => "postgres-18",
+/// The folder of `initdb` and `postgres`: what `TOLLGATE_POSTGRES` says, else the system's newest.
+///
+/// # Errors
+/// If they are not there; the message says how to get them.
+pub fn postgres_programs() -> Result<PathBuf> {
+    let folder = match std::env::var_os("TOLLGATE_POSTGRES") {
+        Some(folder) => PathBuf::from(folder),
+        None => system_folder().context(
+            "`postgres` is missing; install it with `apt-get install postgresql` or the package manager of your \
+             system, or name the folder of its programs in TOLLGATE_POSTGRES",
+        )?,
+    };
+    for program in ["initdb", "postgres"] {
+        if !folder.join(program).is_file() {
+            bail!("there is no `{program}` in {}", folder.display());
         }
     }
-
-    /// The folder of `initdb` and `postgres`.
-    ///
-    /// # Errors
-    /// If they are not installed; the message says how to get them.
-    pub fn find(self) -> Result<PathBuf> {
-        match self {
-            Self::System => system_folder().context(
-                "`postgres` is missing; install it with `apt-get install postgresql` \
-                 or the package manager of your system",
-            ),
-            Self::Postgres18 => {
-                let folder = cache().join(self.name()).join("bin");
-                if !folder.join("postgres").is_file() {
-                    bail!(
-                        "{0} is missing; get it with `cargo xtask services install {0}`",
-                        self.name()
-                    );
-                }
-                Ok(folder)
-            }
-        }
-    }
+    Ok(folder)
 }
 
 /// Debian keeps the programs off the search path, by version.
@@ -65,14 +39,11 @@ fn system_folder() -> Option<PathBuf> {
         .into_iter()
         .flatten()
         .filter_map(|entry| {
-            let version: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            let folder = Path::new("/usr/lib/postgresql").join(version.to_string());
-            let folder = folder.join("bin");
-            folder
-                .join("postgres")
-                .is_file()
-                .then_some((version, folder))
+            let folder = entry.ok()?.path();
+            let version: u32 = folder.file_name()?.to_str()?.parse().ok()?;
+            Some((version, folder.join("bin")))
         })
+        .filter(|(_, folder)| folder.join("postgres").is_file())
         .max();
     newest
         .map(|(_, folder)| folder)
@@ -100,16 +71,16 @@ impl PostgresServer {
     ///
     /// # Errors
     /// If the program is missing, or does not answer within a minute.
-    pub fn start(program: PostgresProgram) -> Result<Self> {
-        Self::start_with(program, &["fsync=off", "full_page_writes=off"])
+    pub fn start() -> Result<Self> {
+        Self::start_with(&["fsync=off", "full_page_writes=off"])
     }
 
     /// The same with other settings, each as in `postgres -c`.
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub fn start_with(program: PostgresProgram, settings: &[&str]) -> Result<Self> {
-        let folder = program.find()?;
+    pub fn start_with(settings: &[&str]) -> Result<Self> {
+        let folder = postgres_programs()?;
         let mut directory = TempDir::new()?;
         if is_root() {
             // PostgreSQL refuses to serve as root.
@@ -247,7 +218,7 @@ fn data_of(directory: &TempDir) -> String {
 /// The command line of `program` as the user who may serve.
 ///
 /// A change of user forgets what is to happen when the parent dies, so that is said again.
-fn as_server(program: &Path, death_signal: &str) -> Vec<String> {
+pub(crate) fn as_server(program: &Path, death_signal: &str) -> Vec<String> {
     let program = program.to_string_lossy().into_owned();
     if !is_root() {
         return vec![program];
@@ -264,12 +235,12 @@ fn as_server(program: &Path, death_signal: &str) -> Vec<String> {
     ]
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let output = Command::new("id").arg("-u").output();
     output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let output = command
         .stdin(Stdio::null())
         .output()

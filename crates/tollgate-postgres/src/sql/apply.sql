@@ -15,7 +15,8 @@
 --            10 settle: the mark of the hit, an unsigned number in 64 bits
 -- at        the instant to judge at; NULL reads the clock
 -- locked    lock every row before reading it
--- lock_wait the milliseconds that all waits for rows may take together; 0 leaves it to the server's lock_timeout
+-- lock_wait the milliseconds that waits for rows may take: all together where rows are taken one by one, each where many
+--           are written by one query; 0 leaves it to the server's lock_timeout
 -- commit    what synchronous_commit is to be for this call; NULL leaves it as it is
 --
 -- Returns the instant, then four numbers per check: allowed, and the three words of its verdict.
@@ -87,10 +88,7 @@ LOOP
     IF locked THEN
         FOR i IN 1 .. key_count LOOP
             IF lock_wait > 0 AND clock_timestamp() > began + interval '2 milliseconds' THEN
-                -- All waits share one deadline.
-                PERFORM set_config('lock_timeout', greatest(
-                    lock_wait - floor(extract(epoch FROM clock_timestamp() - began) * 1000)::bigint, 1
-                )::text, true);
+                PERFORM {schema}.lock_wait_left_v1(lock_wait, began);
             END IF;
             IF families[i] = 3 THEN
                 made[i] := {schema}.log_locked_v1(keys[i]);
@@ -442,6 +440,9 @@ LOOP
     ELSE
         FOR i IN 1 .. key_count LOOP
             CONTINUE WHEN expires[i] IS NULL;
+            IF written > 0 AND lock_wait > 0 AND clock_timestamp() > began + interval '2 milliseconds' THEN
+                PERFORM {schema}.lock_wait_left_v1(lock_wait, began);
+            END IF;
             IF old_a[i] IS NULL THEN
                 INSERT INTO {schema}.counters (expires_at, a, b, c, key)
                     VALUES (expires[i], new_a[i], new_b[i], new_c[i], keys[i])

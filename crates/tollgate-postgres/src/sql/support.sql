@@ -11,6 +11,16 @@ BEGIN
 END
 $function$;
 
+-- Gives the next wait for a row what earlier ones have left over, at least a millisecond.
+CREATE OR REPLACE FUNCTION {schema}.lock_wait_left_v1(lock_wait integer, began timestamptz) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $function$
+DECLARE
+    waited bigint := floor(extract(epoch FROM clock_timestamp() - began) * 1000);
+BEGIN
+    PERFORM set_config('lock_timeout', greatest(lock_wait - waited, 1)::text, true);
+END
+$function$;
+
 -- Takes away a row that was made to be locked, and is not needed.
 CREATE OR REPLACE FUNCTION {schema}.unmade_v1(of_key bytea, family smallint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $function$

@@ -6,11 +6,15 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
-use tollgate_postgres::Schema;
+use tollgate_core::{
+    Algorithm, Batch, Check, Cost, Error, Key, Op, Policy, Quota, Space, Store, Verdicts,
+};
 use tollgate_postgres::sqlx::PgPool;
 use tollgate_postgres::sqlx::postgres::PgPoolOptions;
-use tollgate_services::{PostgresProgram, PostgresServer};
+use tollgate_postgres::{PostgresStore, Schema, tollgate_core};
+use tollgate_services::PostgresServer;
 
 static SERVER: Mutex<Weak<PostgresServer>> = Mutex::new(Weak::new());
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
@@ -19,7 +23,7 @@ static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 pub(crate) fn server() -> Arc<PostgresServer> {
     let mut server = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
     server.upgrade().unwrap_or_else(|| {
-        let started = Arc::new(PostgresServer::start(PostgresProgram::System).unwrap());
+        let started = Arc::new(PostgresServer::start().unwrap());
         *server = Arc::downgrade(&started);
         started
     })
@@ -40,4 +44,29 @@ pub(crate) async fn schema(pool: &PgPool) -> Schema {
     let schema = Schema::new(&format!("test_{}_{number}", std::process::id())).unwrap();
     schema.ensure(pool).await.unwrap();
     schema
+}
+
+/// A limit per week.
+pub(crate) fn policy(algorithm: Algorithm, limit: u64) -> Policy {
+    let quota = Quota::new(limit, Duration::from_secs(7 * 86_400)).unwrap();
+    Policy::new("p", algorithm, quota).unwrap()
+}
+
+/// One hit on each of `subjects`, as one batch.
+pub(crate) async fn hit(
+    store: &PostgresStore,
+    policy: &Policy,
+    scope: &str,
+    subjects: &[&str],
+) -> Result<Verdicts, Error> {
+    let space = Space::new("", scope, policy);
+    let checks: Vec<Check<'_>> = subjects
+        .iter()
+        .map(|subject| Check {
+            key: Key::new(&space, subject.as_bytes()).unwrap(),
+            policy,
+            op: Op::Hit(Cost::ONE),
+        })
+        .collect();
+    store.apply(Batch::new(&checks).unwrap()).await
 }
