@@ -104,14 +104,21 @@ fn a_burst_is_refused_for_its_own_sake_first() {
 }
 
 #[test]
-fn the_weight_of_a_full_bucket_reaches_2_52_and_no_further() {
-    // 2^52 is 4 503 599 627 370 496: in ticks of a millisecond that divide the period, a unit of 1/1001 ms weighs 1001.
-    let odd = Duration::from_millis(1_001);
-    let most = 1_000_000_000_000;
+fn a_full_bucket_may_weigh_2_52_and_no_more() {
+    // 1024 ms are 2^13 * 125 us: at 125 of them a unit weighs 2^13, and 2^39 units weigh 2^52 to the last one.
+    let period = Duration::from_millis(1_024);
+    let most = 1 << 39;
     assert_eq!(
-        numbers(Quota::new_with_burst(1, odd, most).expect("legal")),
-        (1_001, 1, 1_000, 1_001_000_000_000_000)
+        numbers(Quota::new_with_burst(125, period, most).expect("legal")),
+        (8_192, 1, 1, 1 << 52)
     );
+    // One more, and time is counted in ticks of 10 us.
+    assert_eq!(
+        numbers(Quota::new_with_burst(125, period, most + 1).expect("legal")),
+        (4_096, 5, 10, 4_096 * (most + 1))
+    );
+
+    // In 400 days the coarsest tick there is is a second, and beyond it there is none.
     let year = 400 * DAY;
     let (unit, most) = (34_560_000, (1_u64 << 52) / 34_560_000);
     assert_eq!(

@@ -150,3 +150,16 @@ fn a_part_of_a_unit_counts_as_a_whole_one_under_a_rate_of_other_weights() {
     subject.policy = policy(Algorithm::TokenBucket, quota("7/second"));
     assert_eq!(subject.peek(later, 1).remaining, 5);
 }
+
+/// Rounding up is done when the state is read; what is stored keeps its fractions until something is charged.
+#[test]
+fn a_hit_that_is_denied_under_another_quota_rewrites_nothing() {
+    let quota = |text: &str| text.parse::<Quota>().expect("legal");
+    let mut subject = Subject::new(&policy(Algorithm::TokenBucket, quota("10/second")));
+    let now = 1_000_000_000_000_000;
+    assert!(subject.hit(at(now), 10).allowed);
+    let before = subject.state.clone();
+    subject.policy = policy(Algorithm::TokenBucket, quota("7/second"));
+    assert!(!subject.hit(at(now), 1).allowed);
+    assert_eq!(subject.state, before);
+}
