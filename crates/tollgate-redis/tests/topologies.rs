@@ -139,7 +139,7 @@ async fn after_a_failover_the_new_master_is_found_and_no_count_is_lost() {
             .unwrap();
     let name = RedisSentinel::MASTER;
     let client = |urls: Vec<String>| {
-        SentinelClient::build(urls, name, None, SentinelServerType::Master).unwrap()
+        SentinelClient::build(urls, name.to_owned(), None, SentinelServerType::Master).unwrap()
     };
     let shared = limiter(client(group.urls()), "failover", Algorithm::FixedWindow);
     let pool = deadpool_redis::sentinel::Config::from_urls(
@@ -177,4 +177,34 @@ async fn after_a_failover_the_new_master_is_found_and_no_count_is_lost() {
     }
     assert_eq!(shared.hit("a").await.unwrap().remaining(), 9);
     drop(group);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_that_moves_under_load_loses_and_doubles_nothing() {
+    let quota = Policy::new("p", Algorithm::TokenBucket, Quota::per_day(1_000)).unwrap();
+    let limiter = Limiter::new(RedisStore::new(cluster_client()), quota).prefix("moving");
+    let limiter = Arc::new(limiter.on_failure(FailureMode::Closed));
+    let name = "moving:b1::p:{a}";
+    let movement = tokio::task::spawn_blocking(move || {
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(60));
+            cluster().move_slot_of(name).unwrap();
+        }
+    });
+    let load = (0..8).map(|_| {
+        let limiter = limiter.clone();
+        tokio::spawn(async move {
+            let (mut admitted, started) = (0, Instant::now());
+            while started.elapsed() < Duration::from_millis(400) {
+                let decision = limiter.hit("a").await.unwrap();
+                assert!(!decision.is_degraded(), "{:?}", decision.error());
+                admitted += u32::from(decision.is_allowed());
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            admitted
+        })
+    });
+    let admitted: u32 = join_all(load).await.into_iter().map(Result::unwrap).sum();
+    movement.await.unwrap();
+    assert_eq!(admitted, 1_000);
 }

@@ -78,4 +78,69 @@ impl RedisCluster {
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(RedisServer::url).collect()
     }
+
+    /// Moves the slot of `key` to another node, keys and all, as `redis-cli --cluster reshard` would.
+    ///
+    /// # Errors
+    /// If a node refuses one of the steps.
+    pub fn move_slot_of(&self, key: &str) -> Result<()> {
+        let slot = self.nodes[0].command(&["CLUSTER", "KEYSLOT", key])?;
+        let slot = slot.trim_start_matches(':').trim().to_owned();
+        let ids = self
+            .nodes
+            .iter()
+            .map(|node| {
+                let id = node.command(&["CLUSTER", "MYID"])?;
+                Ok(id.lines().nth(1).unwrap_or_default().trim().to_owned())
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let number: usize = slot.parse()?;
+        let owner = self.owner_of(number, &ids)?;
+        let (from, to) = (&self.nodes[owner], (owner + 1) % self.nodes.len());
+        let target = &self.nodes[to];
+        target.command(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &ids[owner]])?;
+        from.command(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &ids[to]])?;
+        loop {
+            let keys = from.command(&["CLUSTER", "GETKEYSINSLOT", &slot, "16"])?;
+            let keys: Vec<&str> = keys
+                .lines()
+                .skip(1)
+                .filter(|line| !line.starts_with('$'))
+                .collect();
+            if keys.is_empty() {
+                break;
+            }
+            let port = target.port().to_string();
+            let mut words = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
+            words.extend(keys);
+            from.command(&words)?;
+        }
+        // The new owner first: it must know before anybody is sent there.
+        for node in [target, from].into_iter().chain(&self.nodes) {
+            node.command(&["CLUSTER", "SETSLOT", &slot, "NODE", &ids[to]])?;
+        }
+        Ok(())
+    }
+
+    /// The index of the node that serves a slot, by what the first node knows.
+    fn owner_of(&self, slot: usize, ids: &[String]) -> Result<usize> {
+        let nodes = self.nodes[0].command(&["CLUSTER", "NODES"])?;
+        let serves = |range: &str| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            first.parse::<usize>().is_ok_and(|first| first <= slot)
+                && last.parse::<usize>().is_ok_and(|last| slot <= last)
+        };
+        let owner = nodes.lines().find_map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            words
+                .iter()
+                .skip(8)
+                .any(|range| serves(range))
+                .then(|| words[0])
+        });
+        match owner.and_then(|owner| ids.iter().position(|id| id == owner)) {
+            Some(index) => Ok(index),
+            None => bail!("no node serves slot {slot}"),
+        }
+    }
 }
