@@ -59,6 +59,10 @@ impl Options {
         }
         if let Some(value) = variable(Self::CASES) {
             options.sequences = number(Self::CASES, &value)?;
+            if options.sequences == 0 {
+                // A case that plays nothing would pass.
+                return Err(OptionsError::new(Self::CASES, &value, "at least 1"));
+            }
         }
         Ok(options)
     }
@@ -160,6 +164,7 @@ mod tests {
             ("TOLLGATE_REQUIRE", "everything", "\"all\""),
             ("TOLLGATE_SEED", "-1", "a whole number"),
             ("TOLLGATE_CASES", "many", "a whole number"),
+            ("TOLLGATE_CASES", "0", "at least 1"),
         ] {
             let message = read(&[(name, value)]).unwrap_err().to_string();
             assert!(
