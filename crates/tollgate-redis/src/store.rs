@@ -84,6 +84,19 @@ impl RedisStore {
         }))
     }
 
+    /// What Redis calls the keys that may hold the counter of `key`: for operators, and for tests that look behind the
+    /// store.
+    ///
+    /// One, or two for a fixed window: the script's, and the one that INCREX counts in.
+    #[must_use]
+    pub fn redis_keys(key: &Key<'_>) -> Vec<Vec<u8>> {
+        let mut names = vec![key::name(key)];
+        if key.space().family() == Family::FixedWindow {
+            names.push(key::counter(key));
+        }
+        names
+    }
+
     /// Forgets every key under `prefix`, of whatever scope, policy and subject. Returns how many there were.
     ///
     /// For tests and for administration. The server is walked in steps of a few hundred keys (SCAN), so it keeps
@@ -250,11 +263,7 @@ impl Store for RedisStore {
     async fn reset<'a>(&'a self, keys: &'a [Key<'a>]) -> Result<u64> {
         let mut existed = 0;
         for key in keys {
-            let mut names = vec![key::name(key)];
-            if key.space().family() == Family::FixedWindow {
-                names.push(key::counter(key));
-            }
-            existed += self.0.unlink(&names).await?.min(1);
+            existed += self.0.unlink(&Self::redis_keys(key)).await?.min(1);
         }
         Ok(existed)
     }

@@ -231,7 +231,9 @@ local function apply(rule, entry, op, amount, times, charged_at, mark, allowed, 
             replied = replied + 3
         end
         times = times - 1
-        allowed = amount <= rule[2] and used <= rule[4] - cost
+        if op == HIT then
+            allowed = amount <= rule[2] and used <= rule[4] - cost
+        end
     until times == 0
     if op == PEEK then
         return
