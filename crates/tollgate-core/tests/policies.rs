@@ -92,6 +92,35 @@ fn calendar_windows_begin_at_local_midnight_and_weeks_on_a_monday() {
     assert_eq!(phase("5/7 hours", 480), Some(6 * HOUR));
 }
 
+/// Stores that judge natively read these numbers.
+#[test]
+fn a_rule_shows_the_numbers_it_judges_by() {
+    let quota = "10/15 seconds".parse().unwrap();
+    for algorithm in Algorithm::ALL {
+        let policy = Policy::new("numbers", algorithm, quota).unwrap();
+        match policy.rule() {
+            Rule::Bucket(rule) => {
+                assert_eq!(
+                    (rule.capacity(), rule.unit(), rule.drain()),
+                    (10, 1_500_000, 1)
+                );
+                assert_eq!((rule.tick(), rule.full()), (1, 15_000_000));
+            }
+            Rule::FixedWindow(rule) => {
+                assert_eq!(
+                    (rule.limit(), rule.period(), rule.phase()),
+                    (10, 15_000_000, None)
+                );
+            }
+            Rule::SlidingWindow(rule) => {
+                assert_eq!((rule.limit(), rule.period()), (10, 15_000_000));
+            }
+            Rule::SlidingLog(rule) => assert_eq!((rule.limit(), rule.period()), (10, 15_000_000)),
+        }
+        assert_eq!(policy.rule().capacity(), 10);
+    }
+}
+
 #[test]
 fn a_bare_quota_is_a_token_bucket_named_default() {
     let policy = Policy::from(Quota::per_minute(10));
