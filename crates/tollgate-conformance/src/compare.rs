@@ -14,6 +14,10 @@ pub(crate) fn same(checks: &[Check<'_>], got: &Verdicts, expected: &Verdicts) ->
     }
     let mut message = "the store and core disagree".to_owned();
     for (nth, check) in checks.iter().enumerate() {
+        // Of sixty-four checks, those that agree are no news.
+        if got.at() == expected.at() && got.as_slice().get(nth) == expected.as_slice().get(nth) {
+            continue;
+        }
         for (who, verdicts) in [("the store", got), ("core", expected)] {
             let line = match verdicts.as_slice().get(nth) {
                 None => "no answer".to_owned(),

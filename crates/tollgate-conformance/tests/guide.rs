@@ -23,7 +23,7 @@ const SOURCES: [&str; 4] = [
 /// What stands between the fences of Rust code.
 fn code(guide: &str) -> impl Iterator<Item = &str> {
     let fenced = guide.split("```rust\n").skip(1);
-    fenced.map(|rest| rest.split("```").next().unwrap())
+    fenced.filter_map(|rest| rest.split("```").next())
 }
 
 #[test]

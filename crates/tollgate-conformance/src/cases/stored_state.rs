@@ -7,7 +7,7 @@ use tollgate_core::algorithm::{
 };
 use tollgate_core::{Algorithm, Batch, ErrorKind, Family, State, Store, Timestamp};
 
-use crate::case::{Case, stories_of_each_algorithm};
+use crate::case::{Case, stories, stories_of_each_algorithm};
 use crate::compare::same;
 use crate::counter::Counter;
 use crate::offer::Plant;
@@ -15,12 +15,18 @@ use crate::outcome::{Outcome, chain, ensure_eq};
 use crate::testbed::{START, TestBed};
 
 pub(crate) fn cases() -> Vec<Case> {
-    stories_of_each_algorithm![crate::case::Family::StoredState =>
-        version_one as "{}_reads_the_first_published_format",
-        later_version as "{}_never_misreads_a_later_format",
-        torn as "{}_never_misreads_a_torn_value",
-        unreadable_is_forgotten as "a_reset_clears_what_{}_cannot_read",
-    ]
+    let mut cases = stories![crate::case::Family::StoredState =>
+        a_long_log_is_counted_and_forgotten_whole,
+    ];
+    cases.extend(
+        stories_of_each_algorithm![crate::case::Family::StoredState =>
+            version_one as "{}_reads_the_first_published_format",
+            later_version as "{}_never_misreads_a_later_format",
+            torn as "{}_never_misreads_a_torn_value",
+            unreadable_is_forgotten as "a_reset_clears_what_{}_cannot_read",
+        ],
+    );
+    cases
 }
 
 /// Four of six units used, some of them a while ago.
@@ -115,5 +121,41 @@ async fn unreadable_is_forgotten(bed: TestBed, algorithm: Algorithm) -> Outcome 
         .await?
         .admitted()?
         .leaving(0)?;
+    Ok(())
+}
+
+/// Known from scripts that hand every entry of a log to one call: some thousands are too many for it.
+async fn a_long_log_is_counted_and_forgotten_whole(bed: TestBed) -> Outcome {
+    const HITS: u64 = 20_000;
+    bed.needs_virtual_time()?;
+    let alice = bed.counter("alice", Algorithm::SlidingLog, "20000/day");
+    let at = |micros: u64| Timestamp::saturating_from_micros(START + micros);
+    let hits = (0..HITS - 1).map(|micros| (at(micros), 1));
+    let state = State::SlidingLog(Box::new(SlidingLogState::from_hits(hits)));
+    bed.plant(&alice, Plant::VersionOne(&state)).await?;
+
+    let (day, half) = (Duration::from_secs(86_400), HITS / 2);
+    bed.at_instant(at(HITS))
+        .hit(&alice, 1)
+        .await?
+        .admitted()?
+        .leaving(0)?;
+    // Half of them are a day old, and then all of them.
+    let later = day + Duration::from_micros(half - 1);
+    bed.at(later)
+        .hit(&alice, half)
+        .await?
+        .admitted()?
+        .leaving(0)?;
+    bed.at(later)
+        .hit(&alice, 1)
+        .await?
+        .denied_for(Duration::from_micros(1))?;
+    bed.at(3 * day)
+        .hit(&alice, HITS)
+        .await?
+        .admitted()?
+        .leaving(0)?;
+    ensure_eq!(bed.reset([&alice]).await?, 1, "one key was there");
     Ok(())
 }

@@ -220,7 +220,7 @@ impl Store for ClockBeforeLock {
     async fn apply<'a>(&'a self, batch: Batch<'a>) -> Result<Verdicts> {
         let now = batch.instant().unwrap_or_else(|| SystemClock.now());
         // The last to come is the first to go.
-        if now.as_micros() % 2 == 0 {
+        if now.as_micros().is_multiple_of(2) {
             tokio::time::sleep(std::time::Duration::from_millis(3)).await;
         }
         self.0.lock().await.judge(&batch.at(Some(now)))

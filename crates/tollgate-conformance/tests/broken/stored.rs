@@ -56,3 +56,17 @@ fn a_store_that_cannot_read_what_was_published_is_caught() {
         &["leaky_bucket_reads_the_first_published_format"],
     );
 }
+
+#[test]
+fn a_store_that_reads_only_so_many_hits_of_a_log_is_caught() {
+    const THE_FIRST_8000: Tricks = Tricks {
+        on_load: |_, _, loaded| {
+            for value in loaded.values.iter_mut().flatten() {
+                value.truncate(2 + 8_000 * 16);
+            }
+        },
+        ..NONE
+    };
+    let cases = ["a_long_log_is_counted_and_forgotten_whole"];
+    caught(tampered!(THE_FIRST_8000), Family::StoredState, &cases);
+}
