@@ -1,14 +1,17 @@
 //! Fixed windows counted by the server's own INCREX (Redis 8.8 and later): cheaper than a script.
 //!
 //! ```text
+//! MULTI
 //! INCREX key BYINT cost UBOUND limit PX period - 1 ENX    counts if it fits: [count, counted]
 //! PEXPIRETIME key                                         when the window ends, less one millisecond
 //! TIME                                                    the clock
+//! EXEC
 //! ```
 //!
-//! all in one trip. The expiry *is* the window here. A read finds a key gone from the millisecond after its expiry on, so
-//! a window begins with the millisecond of its first hit and is one period long. The server's background expiry may
-//! remove the key in the millisecond of its expiry already: then the window was up to one millisecond shorter.
+//! all in one trip, at one reading of the clock: that is what the transaction is for. The expiry *is* the window here, so
+//! the clock ticks in milliseconds. A read finds a key gone from the millisecond after its expiry on: so a window is one
+//! period long. The server's background expiry may remove the key in the millisecond of its expiry already; then the
+//! window was one millisecond shorter.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -130,7 +133,7 @@ impl Tally {
             pipeline.cmd("PEXPIRETIME").arg(&key.name[..]);
         }
         if !pipeline.is_empty() {
-            pipeline.cmd("TIME").ignore_errors();
+            pipeline.cmd("TIME").ignore_errors().atomic();
         }
         pipeline
     }
@@ -189,7 +192,7 @@ impl Counted {
             // The window ended right after it was counted in.
             End::Gone if allowed => Some(self.now.as_micros().saturating_sub(period)),
             End::Gone => None,
-            End::Never => Some(self.now.as_micros() / 1000 * 1000),
+            End::Never => Some(self.now.as_micros()),
         };
         let window = start.map(|start| FixedWindowState {
             start: Timestamp::saturating_from_micros(start),
@@ -359,8 +362,9 @@ fn clock(answer: &Value) -> Result<Timestamp, Failure> {
     };
     let seconds = number(parts.first()).ok_or(STRANGE)?;
     let micros = number(parts.get(1)).ok_or(STRANGE)?;
-    Ok(Timestamp::saturating_from_micros(
-        seconds.saturating_mul(1_000_000).saturating_add(micros),
+    let micros = seconds.saturating_mul(1_000_000).saturating_add(micros);
+    Ok(reply::whole_milliseconds(
+        Timestamp::saturating_from_micros(micros),
     ))
 }
 

@@ -124,6 +124,14 @@ fn during_command(error: RedisError) -> Error {
 /// A server that refuses the call or its first write has charged nothing: a script's writes come last, and after the
 /// first of them neither memory nor the role of the server is looked at again.
 fn judge(error: &RedisError) -> (ErrorKind, &'static str, bool) {
+    if error.kind() == RedisKind::Server(ServerErrorKind::ExecAbort)
+        && let Some(refused) = error.clone().into_server_errors()
+        && let [(_, first), ..] = &refused[..]
+    {
+        // A command of a transaction was refused, so none was carried out.
+        let (kind, advice, _) = judge(&RedisError::from(first.clone()));
+        return (kind, advice, false);
+    }
     if error.is_timeout() {
         let advice = "no answer in time; the hit may have been charged all the same. \
             If this is frequent, look at the server's load or raise the connection's response timeout";

@@ -5,7 +5,7 @@ use tollgate_core::algorithm::{FixedWindowState, SlidingWindowState};
 use tollgate_core::{Error, ErrorKind, Result, Timestamp, Verdict, Verdicts};
 
 use crate::error::{Failure, STORE};
-use crate::request::{Form, Question};
+use crate::request::{self, Form, Question};
 
 /// The answers of one call, read batch by batch.
 ///
@@ -28,10 +28,15 @@ impl Reply {
 
     /// The answer to the next batch, which asked `questions`.
     pub(crate) fn next(&mut self, questions: &[Question]) -> Result<Verdicts> {
+        let at = if request::is_by_millisecond(questions) {
+            whole_milliseconds(self.now)
+        } else {
+            self.now
+        };
         if let [question] = questions {
             let verdict = self.verdict(question)?;
             return match verdict {
-                Ok(verdict) => Ok(Verdicts::one(self.now, verdict)),
+                Ok(verdict) => Ok(Verdicts::one(at, verdict)),
                 Err(trouble) => Err(unreadable(&question.name, &trouble)),
             };
         }
@@ -47,7 +52,7 @@ impl Reply {
             }
         }
         match error {
-            None => Ok(Verdicts::many(self.now, verdicts.into_boxed_slice())),
+            None => Ok(Verdicts::many(at, verdicts.into_boxed_slice())),
             Some(error) => Err(error),
         }
     }
@@ -94,6 +99,12 @@ impl Reply {
             }
         }))
     }
+}
+
+/// The last whole millisecond: how counters of the server's own see the clock.
+pub(crate) const fn whole_milliseconds(instant: Timestamp) -> Timestamp {
+    let micros = instant.as_micros();
+    Timestamp::saturating_from_micros(micros - micros % 1000)
 }
 
 /// Stands for a check whose key is well, in a batch with one that is not.

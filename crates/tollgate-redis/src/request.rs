@@ -6,7 +6,8 @@
 //! u64 one more than the instant to judge at, or 0 for the server's clock
 //! u16 number of rules
 //! for each rule   u8 family, 5 x u64 numbers of the rule
-//! for each check  u8 operation (128 added for the last check of its batch), u16 key, u16 rule, u16 times, u64 amount,
+//! for each check  u8 operation (128 added for the last check of its batch, 64 if the batch is judged by the
+//!                 millisecond), u16 key, u16 rule, u16 times, u64 amount,
 //!                 and for a give-back: u64 instant of the charge, u64 mark
 //! ```
 //!
@@ -25,6 +26,7 @@ const HIT: u8 = 0;
 const PEEK: u8 = 1;
 const GIVE_BACK: u8 = 2;
 const TAKE: u8 = 3;
+const BY_MILLISECOND: u8 = 64;
 const LAST: u8 = 128;
 
 const RULE_LENGTH: usize = 1 + 5 * 8;
@@ -69,6 +71,13 @@ impl Count {
             _ => None,
         }
     }
+}
+
+/// Whether a batch is judged by the clock's milliseconds, because one of its counters lives by them.
+pub(crate) fn is_by_millisecond(questions: &[Question]) -> bool {
+    questions
+        .iter()
+        .any(|question| question.form == Form::Counter)
 }
 
 /// Whether a policy's windows can be counters of the server's own.
@@ -131,7 +140,13 @@ impl Question {
     /// The questions of a batch, in its order.
     pub(crate) fn of_batch(batch: &Batch<'_>, counters: bool) -> Vec<Self> {
         let question = |check| Self::new(check, counters);
-        batch.checks().iter().map(question).collect()
+        let mut questions: Vec<Self> = batch.checks().iter().map(question).collect();
+        if is_by_millisecond(&questions) {
+            for question in &mut questions {
+                question.operation |= BY_MILLISECOND;
+            }
+        }
+        questions
     }
 }
 

@@ -1,4 +1,4 @@
-//! PgBouncer in front of a PostgreSQL server.
+//! `pgbouncer` in front of a PostgreSQL server.
 
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};

@@ -232,6 +232,10 @@ async fn retry_after_is_exact(bed: TestBed, algorithm: Algorithm) -> Outcome {
             && answer.at + NATIVE_TICK > due
             && answer.at < due + NATIVE_TICK
         {
+            if answer.allowed {
+                // Asked on, it would use up the new window.
+                return Ok(());
+            }
             continue;
         }
         ensure_eq!(

@@ -19,18 +19,20 @@ local HIT, PEEK, GIVE_BACK, TAKE, DENY = 0, 1, 2, 3, 4
 local LARGEST, LAST_INSTANT = 9007199254740991, 8000000000000000
 
 local at, rule_count, position = unpack('<I8H', request)
-local now = at - 1
+local precise = at - 1
 if at == 0 then
     local time = call('TIME')
-    now = min(time[1] * 1000000 + time[2], LAST_INSTANT)
+    precise = min(time[1] * 1000000 + time[2], LAST_INSTANT)
 end
+-- The instant that the batch at hand is judged at.
+local now = precise
 
 local rules, log, entries = {}, nil, {}
 for i = 1, rule_count do
     local rule = { unpack('<BI8I8I8I8I8', request, position) }
     rules[i], position = rule, rule[7]
     if rule[1] == SLIDING_LOG then
-        log = log or sliding_log(now)
+        log = log or sliding_log()
     end
 end
 
@@ -145,7 +147,7 @@ local function view(rule, entry)
         if live and first then
             return first - period, second, 0, second, true
         end
-        return now - now % 1000, second, 0, second, live
+        return now, second, 0, second, live
     end
     if family == FIXED_WINDOW then
         if rule[6] > 0 then
@@ -200,7 +202,7 @@ local function time_to_live(rule, first, second)
     return min(ceil(micros / 1000) + 1, 10000000000000)
 end
 
-local reply, replied = { now }, 1
+local reply, replied = { precise }, 1
 
 -- Carries out one operation, `times` times, and replies. `allowed` is for the first time.
 local function apply(rule, entry, op, amount, times, charged_at, mark, allowed, first, second, third, used, live)
@@ -257,6 +259,14 @@ while position <= length do
     local last = op >= 128
     if last then
         op = op - 128
+    end
+    now = precise
+    if op >= 64 then
+        -- Counters live by the millisecond, and a batch has one clock.
+        op, now = op - 64, precise - precise % 1000
+    end
+    if log then
+        log.judge_at(now)
     end
     if op == GIVE_BACK then
         charged_at, mark, position = unpack('<I8I8', request, position)

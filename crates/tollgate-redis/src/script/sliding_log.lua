@@ -7,8 +7,8 @@
 -- Entries before `head` are gone; `base` is the running total before entry `head`. Bytes after entry `size - 1` are
 -- leftovers. An entry of this script holds the fields of the header, the bytes it has read, and from `fresh` on the
 -- instants and totals that are not stored yet.
-local function sliding_log(now)
-    local log = {}
+local function sliding_log()
+    local log, now = {}, 0
     local call, pack, unpack = redis.call, struct.pack, struct.unpack
     local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
     local HIT, PEEK, TAKE, DENY = 0, 1, 3, 4
@@ -17,6 +17,10 @@ local function sliding_log(now)
     local WHOLE = 256
     -- What is read of a log at first.
     local READ = HEADER + WHOLE * WIDTH
+
+    function log.judge_at(instant)
+        now = instant
+    end
 
     function log.read(key, call_with)
         return call_with('GETRANGE', key, 0, READ - 1)

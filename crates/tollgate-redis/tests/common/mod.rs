@@ -53,6 +53,8 @@ pub(crate) const COMMANDS: &[&str] = &[
     "+unlink",
     // Fixed windows by INCREX, where the server has it.
     "+command|info",
+    "+multi",
+    "+exec",
     "+increx",
     "+pexpiretime",
     // `reset_prefix`.

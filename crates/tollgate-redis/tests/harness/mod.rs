@@ -15,7 +15,8 @@ use tollgate_services::{RedisProgram, RedisServer};
 pub(crate) trait Servers: Send + Sync + Sized + 'static {
     fn start(program: RedisProgram) -> Result<Self, BoxError>;
 
-    fn connect(&self) -> Result<Connection, BoxError>;
+    /// A connection that waits for an answer no longer than `patience`.
+    fn connect(&self, patience: Duration) -> Result<Connection, BoxError>;
 
     fn query<T: FromRedisValue + Send>(
         &self,
@@ -99,7 +100,7 @@ impl<S: Servers> Harness for Shared<S> {
     }
 
     async fn store(&self) -> Result<RedisStore, BoxError> {
-        Ok(RedisStore::new(self.servers()?.connect()?))
+        Ok(RedisStore::new(self.servers()?.connect(LONG)?))
     }
 
     async fn peer(&self, _: &RedisStore) -> Offered<RedisStore> {
@@ -121,7 +122,8 @@ impl<S: Servers> Harness for Shared<S> {
                 -2 => {}
                 -1 => return Ok(Offer::Given(Held::ForGood)),
                 millis => {
-                    let lives = Duration::from_millis(u64::try_from(millis)?);
+                    // A read finds the key until its last millisecond is over.
+                    let lives = Duration::from_millis(u64::try_from(millis)? + 1);
                     return Ok(Offer::Given(Held::For(lives)));
                 }
             }
@@ -161,7 +163,7 @@ impl<S: Servers> Harness for Shared<S> {
 
     async fn outage(&self) -> Offered<Outage<RedisStore>> {
         let servers = Arc::new(S::start(self.program)?);
-        let store = RedisStore::new(servers.connect()?);
+        let store = RedisStore::new(servers.connect(SHORT)?);
         let signal = |name: &'static str| {
             let servers = servers.clone();
             move || {
@@ -182,9 +184,14 @@ impl<S: Servers> Harness for Shared<S> {
     }
 }
 
-fn manager(server: &RedisServer) -> Result<ConnectionManager, BoxError> {
+/// A busy machine is no failure.
+const LONG: Duration = Duration::from_secs(10);
+/// What applications wait, give or take.
+const SHORT: Duration = Duration::from_millis(500);
+
+fn manager(server: &RedisServer, patience: Duration) -> Result<ConnectionManager, BoxError> {
     let client = redis::Client::open(server.url())?;
-    let config = ConnectionManagerConfig::new();
+    let config = ConnectionManagerConfig::new().set_response_timeout(Some(patience));
     Ok(ConnectionManager::new_lazy_with_config(client, config)?)
 }
 
@@ -193,12 +200,12 @@ impl Servers for RedisServer {
         Ok(Self::start(program)?)
     }
 
-    fn connect(&self) -> Result<Connection, BoxError> {
-        Ok(manager(self)?.into())
+    fn connect(&self, patience: Duration) -> Result<Connection, BoxError> {
+        Ok(manager(self, patience)?.into())
     }
 
     async fn query<T: FromRedisValue + Send>(&self, command: Cmd) -> Result<T, BoxError> {
-        Ok(command.query_async(&mut manager(self)?).await?)
+        Ok(command.query_async(&mut manager(self, LONG)?).await?)
     }
 
     fn nodes(&self) -> Vec<&RedisServer> {
@@ -212,17 +219,16 @@ mod cluster {
     use tollgate_services::RedisCluster;
 
     use super::{
-        BoxError, Cmd, Connection, FromRedisValue, RedisProgram, RedisServer, Servers, Shared,
-        redis,
+        BoxError, Cmd, Connection, Duration, FromRedisValue, LONG, RedisProgram, RedisServer,
+        Servers, Shared, redis,
     };
 
     pub(crate) struct Cluster(RedisCluster);
 
     impl Cluster {
-        fn client(&self) -> Result<ClusterClient, BoxError> {
-            Ok(ClusterClientBuilder::new(self.0.urls())
-                .retries(0)
-                .build()?)
+        fn client(&self, patience: Duration) -> Result<ClusterClient, BoxError> {
+            let builder = ClusterClientBuilder::new(self.0.urls()).retries(0);
+            Ok(builder.response_timeout(patience).build()?)
         }
     }
 
@@ -237,12 +243,12 @@ mod cluster {
             Ok(Self(RedisCluster::start(program)?))
         }
 
-        fn connect(&self) -> Result<Connection, BoxError> {
-            Ok(self.client()?.into())
+        fn connect(&self, patience: Duration) -> Result<Connection, BoxError> {
+            Ok(self.client(patience)?.into())
         }
 
         async fn query<T: FromRedisValue + Send>(&self, command: Cmd) -> Result<T, BoxError> {
-            let mut connection = self.client()?.get_async_connection().await?;
+            let mut connection = self.client(LONG)?.get_async_connection().await?;
             Ok(command.query_async(&mut connection).await?)
         }
 
@@ -258,8 +264,8 @@ mod sentinel {
     use tollgate_services::RedisSentinel;
 
     use super::{
-        BoxError, Cmd, Connection, FromRedisValue, RedisProgram, RedisServer, Servers, Shared,
-        manager, redis,
+        BoxError, Cmd, Connection, Duration, FromRedisValue, LONG, RedisProgram, RedisServer,
+        Servers, Shared, manager, redis,
     };
 
     pub(crate) struct Sentinel(RedisSentinel);
@@ -275,7 +281,8 @@ mod sentinel {
             Ok(Self(RedisSentinel::start(program)?))
         }
 
-        fn connect(&self) -> Result<Connection, BoxError> {
+        /// The driver's own patience, 500 ms.
+        fn connect(&self, _: Duration) -> Result<Connection, BoxError> {
             let name = RedisSentinel::MASTER.to_owned();
             let master = SentinelServerType::Master;
             Ok(SentinelClient::build(self.0.urls(), name, None, master)?.into())
@@ -284,7 +291,7 @@ mod sentinel {
         async fn query<T: FromRedisValue + Send>(&self, command: Cmd) -> Result<T, BoxError> {
             // No case that looks behind the store makes the sentinels change the master.
             Ok(command
-                .query_async(&mut manager(&self.0.servers()[0])?)
+                .query_async(&mut manager(&self.0.servers()[0], LONG)?)
                 .await?)
         }
 
