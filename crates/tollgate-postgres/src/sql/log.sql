@@ -340,25 +340,6 @@ BEGIN
 END
 $function$;
 
--- Locks the head of a key's log. Returns whether it had to be made first.
-CREATE OR REPLACE FUNCTION {schema}.log_locked_v1(of_key bytea) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $function$
-BEGIN
-    LOOP
-        PERFORM 1 FROM {schema}.logs AS l WHERE l.key = of_key FOR UPDATE;
-        IF FOUND THEN
-            RETURN false;
-        END IF;
-        INSERT INTO {schema}.logs (expires_at, base, tail_base, chunked, key, tail)
-            VALUES (0, 0, 0, false, of_key, '{}')
-            ON CONFLICT (key) DO NOTHING;
-        IF FOUND THEN
-            RETURN true;
-        END IF;
-    END LOOP;
-END
-$function$;
-
 -- Writes a head that is locked. All is forgotten one period after the newest entry.
 CREATE OR REPLACE FUNCTION {schema}.log_stored_v1(head {schema}.logs, period bigint, at bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $function$
