@@ -105,7 +105,10 @@ DECLARE
     entries bigint[];
     reset_at bigint;
 BEGIN
-    IF total = head.base THEN
+    IF cardinality(head.tail) % 2 <> 0 OR total < head.base THEN
+        RAISE EXCEPTION 'the log of key % ends in the middle of an entry', encode(head.key, 'hex')
+            USING ERRCODE = 'data_corrupted';
+    ELSIF total = head.base THEN
         RETURN ARRAY[CASE WHEN cost <= quota THEN 1 ELSE 0 END, 0, 0, now];
     END IF;
     before := {schema}.log_before_v1(head, written_by, period, now);
