@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use tollgate_core::{Algorithm, Batch, Check, Cost, Key, Op, Policy, Quota, Space, Store};
 use tollgate_postgres::sqlx::PgPool;
 use tollgate_postgres::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use tollgate_postgres::{PostgresStore, SynchronousCommit, tollgate_core};
+use tollgate_postgres::{PostgresStore, PostgresStoreBuilder, SynchronousCommit, tollgate_core};
 use tollgate_services::PostgresServer;
 
 use crate::baseline::Baseline;
@@ -118,6 +119,7 @@ struct Arguments {
     seconds: u64,
     rounds: usize,
     only: String,
+    lanes: usize,
 }
 
 fn main() -> Result<()> {
@@ -134,6 +136,7 @@ fn arguments() -> Result<Arguments> {
         seconds: 2,
         rounds: 5,
         only: String::new(),
+        lanes: PostgresStoreBuilder::DEFAULT_LANES,
     };
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
     while let Some(word) = words.next() {
@@ -144,7 +147,8 @@ fn arguments() -> Result<Arguments> {
             "--seconds" => parsed.seconds = value.parse()?,
             "--rounds" => parsed.rounds = value.parse()?,
             "--only" => parsed.only = value,
-            _ => bail!("unknown option {word}; there are --seconds, --rounds and --only"),
+            "--lanes" => parsed.lanes = value.parse()?,
+            _ => bail!("unknown option {word}; there are --seconds, --rounds, --only and --lanes"),
         }
     }
     Ok(parsed)
@@ -160,6 +164,7 @@ async fn run(server: &PostgresServer, arguments: &Arguments) -> Result<()> {
     let (durable, relaxed) = (pool("on")?, pool("off")?);
     Baseline::prepare(&durable).await?;
     PostgresStore::new(durable.clone()).ensure_schema().await?;
+    prefill(&relaxed).await?;
     let span = Duration::from_secs(arguments.seconds);
     println!(
         "{TASKS} tasks, pool of 16, {KEYS} keys, medians of {} rounds of {span:?}",
@@ -174,7 +179,7 @@ async fn run(server: &PostgresServer, arguments: &Arguments) -> Result<()> {
             SynchronousCommit::On => &durable,
             _ => &relaxed,
         };
-        let ours = Arc::new(Ours::new(pool, scenario)?);
+        let ours = Arc::new(Ours::new(pool, scenario, arguments.lanes)?);
         let baseline = Baseline::new(pool.clone());
         let mut theirs_seen = Vec::new();
         let mut ours_seen = Vec::new();
@@ -199,6 +204,25 @@ async fn run(server: &PostgresServer, arguments: &Arguments) -> Result<()> {
         report(scenario, &theirs_seen, &ours_seen);
     }
     Ok(())
+}
+
+/// Every key is there before anything is measured.
+async fn prefill(pool: &PgPool) -> Result<()> {
+    let baseline = Baseline::new(pool.clone());
+    let ours = Ours::new(pool, SCENARIOS[1], PostgresStoreBuilder::DEFAULT_LANES)?;
+    let hits = stream::iter(0..KEYS).map(|number| {
+        let (baseline, ours) = (&baseline, &ours);
+        async move {
+            let key = subject(number);
+            baseline.hit(&key).await?;
+            ours.hit(&key).await
+        }
+    });
+    hits.buffer_unordered(TASKS).try_collect().await
+}
+
+fn subject(number: usize) -> String {
+    format!("user:{number:07}")
 }
 
 fn report(scenario: Scenario, theirs: &[Measured], ours: &[Measured]) {
@@ -251,7 +275,7 @@ where
                     Keys::Spread => fastrand::usize(0..KEYS),
                 };
                 let asked = Instant::now();
-                hit(format!("user:{number:07}")).await?;
+                hit(subject(number)).await?;
                 latencies.push(asked.elapsed());
             }
             anyhow::Ok(latencies)
@@ -279,9 +303,10 @@ struct Ours {
 }
 
 impl Ours {
-    fn new(pool: &PgPool, scenario: Scenario) -> Result<Self> {
+    fn new(pool: &PgPool, scenario: Scenario, lanes: usize) -> Result<Self> {
         let store = PostgresStore::builder(pool.clone())
             .synchronous_commit(scenario.commit)
+            .lanes(lanes)
             .build()?;
         let limit = if scenario.denied { 0 } else { 1_000_000_000 };
         let quota = Quota::new(limit, Duration::from_secs(1_000))?;

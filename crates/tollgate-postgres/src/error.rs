@@ -1,6 +1,7 @@
 //! What a failure means: its kind, what to do about it, and whether a charge may have happened.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 use tollgate_core::{Error, ErrorKind};
@@ -70,14 +71,22 @@ impl From<Failure> for Error {
     }
 }
 
+const EXHAUSTED: &str = "no connection of the pool came free in time; raise its max_connections or its acquire_timeout, \
+                         or look for calls that hold theirs too long";
+
+/// The pool was given this long for a connection.
+pub(crate) fn no_connection(exhausted: bool, waited: Duration) -> Failure {
+    if exhausted {
+        return Failure::new(ErrorKind::Overloaded, EXHAUSTED);
+    }
+    let message = format!("no connection to the server within {waited:?}");
+    Failure::new(ErrorKind::Unavailable, message)
+}
+
 /// A connection could not be had, so nothing was asked.
 pub(crate) fn not_connected(error: sqlx::Error) -> Failure {
     let (kind, advice) = match &error {
-        sqlx::Error::PoolTimedOut => (
-            ErrorKind::Overloaded,
-            "no connection of the pool came free in time; raise its max_connections or acquire_timeout, or look for \
-             calls that hold theirs too long",
-        ),
+        sqlx::Error::PoolTimedOut => (ErrorKind::Overloaded, EXHAUSTED),
         sqlx::Error::PoolClosed => (ErrorKind::Unavailable, "the pool has been closed"),
         sqlx::Error::Configuration(_) => (
             ErrorKind::Other,

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use sqlx::PgPool;
+use sqlx::pool::PoolConnection;
+use sqlx::{PgPool, Postgres};
 use tollgate_core::{ErrorKind, Timestamp, Verdicts};
 
 use crate::error::{self, Failure, Retry};
@@ -76,8 +77,7 @@ impl Pilot {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let connection = self.pool.acquire().await;
-            let mut connection = connection.map_err(error::not_connected)?;
+            let mut connection = self.connection().await?;
             let manner = Manner {
                 locked,
                 lock_millis: self.lock_millis_left(*began.get_or_insert_with(Instant::now)),
@@ -108,6 +108,17 @@ impl Pilot {
             let longest = 250 << attempt.min(6);
             tokio::time::sleep(Duration::from_micros(fastrand::u64(0..longest))).await;
         }
+    }
+
+    /// A connection of the pool, which by itself would try for half a minute to reach a server that is down.
+    async fn connection(&self) -> Result<PoolConnection<Postgres>, Failure> {
+        let acquired = tokio::time::timeout(self.statement_timeout, self.pool.acquire()).await;
+        let Ok(acquired) = acquired else {
+            let in_use = self.pool.num_idle() == 0 && self.pool.size() > 0;
+            let exhausted = in_use && self.pool.size() >= self.pool.options().get_max_connections();
+            return Err(error::no_connection(exhausted, self.statement_timeout));
+        };
+        acquired.map_err(error::not_connected)
     }
 
     /// Milliseconds that are left to wait for rows; at least one, since zero would mean for ever.

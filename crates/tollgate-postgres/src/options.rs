@@ -90,10 +90,10 @@ impl PostgresStoreBuilder {
         }
     }
 
-    /// How long a statement may take from when it is sent.
+    /// How long to wait for a connection of the pool, and then for a statement's answer.
     ///
-    /// This side keeps this time, for a server that hangs or cannot be reached. The connection is given up then, and
-    /// nobody knows whether the call was charged.
+    /// This side keeps this time, for a server that hangs or cannot be reached. A call that got no connection has charged
+    /// nothing. Where the answer does not come, the connection is given up, and nobody knows whether the call was charged.
     pub fn statement_timeout(self, timeout: Duration) -> Self {
         Self {
             statement_timeout: timeout,

@@ -6,7 +6,7 @@ use tollgate_core::{Batch, Check, ErrorKind, Family, Key, Op, Rule, Timestamp, V
 use crate::error::Failure;
 
 /// Numbers per check in the function's argument; the SQL file says what each is.
-const STRIDE: usize = 10;
+pub(crate) const STRIDE: usize = 10;
 /// Numbers per check in the function's answer.
 const ANSWER: usize = 4;
 /// Bytes of a key in front of the subject.

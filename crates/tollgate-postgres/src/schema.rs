@@ -1,9 +1,11 @@
 //! The tables and functions, in a schema of their own.
 
 use sqlx::{AssertSqlSafe, Connection, Decode, PgConnection, PgPool, Postgres, Row, Type};
-use tollgate_core::{Error, ErrorKind, Result};
+use tollgate_core::algorithm::MAX_STORED;
+use tollgate_core::{Error, ErrorKind, Result, Timestamp};
 
 use crate::error::{self, STORE};
+use crate::question::STRIDE;
 
 /// Where the store keeps its tables and functions.
 ///
@@ -31,6 +33,8 @@ impl Schema {
     pub const VERSION: i32 = 1;
 
     const LONGEST_NAME: usize = 63;
+    /// From so many keys on, one query for all of them is cheaper than one query each.
+    const MANY: u32 = 8;
 
     /// A schema of the given name: 1 to 63 ASCII letters, digits and underscores, not beginning with a digit or `pg_`.
     ///
@@ -98,6 +102,10 @@ impl Schema {
             .replace("{schema}", &self.quoted)
             .replace("{unlogged}", unlogged)
             .replace("{version}", &Self::VERSION.to_string())
+            .replace("{stride}", &STRIDE.to_string())
+            .replace("{max_stored}", &MAX_STORED.to_string())
+            .replace("{last_time}", &Timestamp::MAX.as_micros().to_string())
+            .replace("{many}", &Self::MANY.to_string())
     }
 
     /// Makes the tables and functions where they are missing.

@@ -145,7 +145,7 @@ fn steps(
     count: usize,
     asks: usize,
 ) -> impl Strategy<Value = Vec<Step>> {
-    let ask = (0_usize..3, prop::bool::weighted(0.1), whats())
+    let ask = (0..asks.max(3), prop::bool::weighted(0.1), whats())
         .prop_map(|(key, changed, what)| Ask { key, changed, what });
     let step = (moves, prop::collection::vec(ask, 1..=asks))
         .prop_map(|(moves, asks)| Step { moves, asks });
@@ -309,6 +309,13 @@ fn one_check_at_a_time_is_answered_as_core_answers() {
 fn batches_are_answered_as_core_answers() {
     let up_to_three = prop::collection::vec(policies(), 1..=3);
     check(300, up_to_three, steps(moves(), 40, 3));
+}
+
+/// So many keys that the SQL reads and writes them all in one query each.
+#[test]
+fn wide_batches_are_answered_as_core_answers() {
+    let many = prop::collection::vec(policies(), 10..=16);
+    check(60, many, steps(moves(), 30, 24));
 }
 
 /// Long enough for the log to fill chunks, and for chunks to expire, to be given back to and to be moved back.

@@ -110,7 +110,7 @@ impl PostgresServer {
                 port,
                 directory,
             };
-            if server.wait_until_ready()? {
+            if server.wait_until_ready("")? {
                 return Ok(server);
             }
             directory = server.directory;
@@ -161,11 +161,13 @@ impl PostgresServer {
     /// If it does not answer within a minute.
     pub fn restart(&mut self) -> Result<()> {
         self.process.kill()?;
+        let killed = status(&self.directory);
+        let killed = killed.lines().next().unwrap_or_default();
         let deadline = Instant::now() + Self::START_WITHIN;
         while Instant::now() < deadline {
             self.process = launch(&self.folder, &self.directory, self.port, &self.settings)?;
             // The killed server's children hold its shared memory until they have noticed.
-            if self.wait_until_ready()? {
+            if self.wait_until_ready(killed)? {
                 return Ok(());
             }
             thread::sleep(Duration::from_millis(200));
@@ -173,24 +175,30 @@ impl PostgresServer {
         bail!("the server did not come back on port {}", self.port)
     }
 
-    /// Whether it answered; `false` if it ended instead.
-    fn wait_until_ready(&mut self) -> Result<bool> {
+    /// Whether it answered; `false` if it ended instead. What the process `killed` has left behind says nothing.
+    fn wait_until_ready(&mut self, killed: &str) -> Result<bool> {
         let deadline = Instant::now() + Self::START_WITHIN;
-        let status = Path::new(&data_of(&self.directory)).join("postmaster.pid");
         while Instant::now() < deadline {
             if !self.process.is_running() {
                 return Ok(false);
             }
-            // The last line of this file tells (pg_ctl waits for it as well).
-            let text = std::fs::read_to_string(&status).unwrap_or_default();
-            let port_is_ours = text.lines().nth(3) == Some(&self.port.to_string());
-            if port_is_ours && text.trim_end().ends_with("ready") {
+            let text = status(&self.directory);
+            let process = text.lines().next().unwrap_or_default();
+            let is_ours = text.lines().nth(3) == Some(&self.port.to_string());
+            if process != killed && is_ours && text.trim_end().ends_with("ready") {
                 return Ok(true);
             }
             thread::sleep(Duration::from_millis(20));
         }
         bail!("the server on port {} did not answer in time", self.port)
     }
+}
+
+/// What the server says of itself: its process first, its port in the fourth line, whether it is ready in the last
+/// (`pg_ctl` waits for the same); nothing if it is not running.
+fn status(directory: &TempDir) -> String {
+    let path = Path::new(&data_of(directory)).join("postmaster.pid");
+    std::fs::read_to_string(path).unwrap_or_default()
 }
 
 fn launch(folder: &Path, directory: &TempDir, port: u16, settings: &[String]) -> Result<Process> {

@@ -16,13 +16,16 @@
 -- at        the instant to judge at; NULL reads the clock
 -- locked    lock every row before reading it
 -- lock_wait the milliseconds that waits for rows may take: all together where rows are taken one by one, each where many
---           are written by one query; 0 leaves it to the server's lock_timeout
--- commit    what synchronous_commit is to be for this call; NULL leaves it as it is
+--           are written by one query
+-- commit    what synchronous_commit is to be for this call
 --
 -- Returns the instant, then four numbers per check: allowed, and the three words of its verdict.
 --
+-- The words in braces are numbers that the library puts in, and the name of the schema.
+--
 -- Rows are read without a lock first. Who charges nothing never waits and never writes. Who charges writes only if the
--- row is still what was read; if it is not, everything is judged again with the rows locked. The clock is read after
+-- row is still what was read; if it is not, everything is judged again with the rows locked: at once if nothing has been
+-- written yet, else in another call, which error TG001 asks for. The clock is read after
 -- the rows are, and again after a wait for one.
 CREATE OR REPLACE FUNCTION {schema}.apply_v1(
     keys bytea[], families smallint[], checks bigint[], at bigint, locked boolean, lock_wait integer, commit text
@@ -35,11 +38,6 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $function$
 DECLARE
-    stride     CONSTANT integer := 10;
-    max_stored CONSTANT bigint := 9007199254740991;
-    last_time  CONSTANT bigint := 8000000000000000;
-    -- From so many keys on, one query for all of them is cheaper than one query each.
-    many       CONSTANT integer := 8;
     key_count  CONSTANT integer := cardinality(keys);
     numbers    CONSTANT integer := cardinality(checks);
     began      CONSTANT timestamptz := clock_timestamp();
@@ -55,6 +53,8 @@ DECLARE
     -- The sweeper goes by the clock, which knows nothing of an instant that the caller named.
     shift bigint := 0;
     affected integer;
+    fresh integer;
+    setting text;
     -- Rows that were made so that there is something to lock.
     made boolean[];
     -- The sliding log at hand, and its key.
@@ -76,7 +76,8 @@ BEGIN
 <<attempt>>
 LOOP
     IF locked THEN
-        PERFORM {schema}.settings_v1(lock_wait, commit);
+        setting := set_config('lock_timeout', lock_wait::text, true);
+        setting := set_config('synchronous_commit', commit, true);
     END IF;
     expires := array_fill(NULL::bigint, ARRAY[key_count]);
     made := array_fill(false, ARRAY[key_count]);
@@ -84,30 +85,40 @@ LOOP
     old_b := expires;
     old_c := expires;
 
-    -- Read, and in the second attempt lock. A log is read when it is judged.
+    -- Read, and in the second attempt lock: first the rows that are there, then those that are made to be locked, each
+    -- in the order of the keys. Who makes rows waits for nobody but others who make rows, so that all waits go one way.
+    -- A log is read when it is judged.
     IF locked THEN
         FOR i IN 1 .. key_count LOOP
-            IF lock_wait > 0 AND clock_timestamp() > began + interval '2 milliseconds' THEN
+            IF clock_timestamp() > began + interval '2 milliseconds' THEN
                 PERFORM {schema}.lock_wait_left_v1(lock_wait, began);
             END IF;
             IF families[i] = 3 THEN
-                made[i] := {schema}.log_locked_v1(keys[i]);
-                CONTINUE;
-            END IF;
-            LOOP
+                PERFORM 1 FROM {schema}.logs AS l WHERE l.key = keys[i] FOR UPDATE;
+            ELSE
                 SELECT t.a, t.b, t.c INTO row_a, row_b, row_c
                     FROM {schema}.counters AS t WHERE t.key = keys[i] FOR UPDATE;
                 old_a[i] := row_a;
                 old_b[i] := row_b;
                 old_c[i] := row_c;
-                EXIT WHEN FOUND;
+            END IF;
+            made[i] := NOT FOUND;
+        END LOOP;
+        FOR i IN 1 .. key_count LOOP
+            CONTINUE WHEN NOT made[i];
+            IF families[i] = 3 THEN
+                INSERT INTO {schema}.logs (expires_at, base, tail_base, chunked, key, tail)
+                    VALUES (0, 0, 0, false, keys[i], '{}')
+                    ON CONFLICT (key) DO NOTHING;
+            ELSE
                 INSERT INTO {schema}.counters (expires_at, a, b, c, key) VALUES (0, 0, 0, 0, keys[i])
                     ON CONFLICT (key) DO NOTHING;
-                made[i] := FOUND;
-                EXIT WHEN FOUND;
-            END LOOP;
+            END IF;
+            IF NOT FOUND THEN
+                PERFORM {schema}.raced_v1();
+            END IF;
         END LOOP;
-    ELSIF key_count < many THEN
+    ELSIF key_count < {many} THEN
         FOR i IN 1 .. key_count LOOP
             IF families[i] < 3 THEN
                 SELECT t.a, t.b, t.c INTO row_a, row_b, row_c
@@ -125,8 +136,8 @@ LOOP
                 ORDER BY k.place
         ) AS r;
     END IF;
-    IF  0 > ANY (old_a) OR last_time < ANY (old_a) OR 0 > ANY (old_b) OR max_stored < ANY (old_b)
-        OR 0 > ANY (old_c) OR max_stored < ANY (old_c)
+    IF  0 > ANY (old_a) OR {last_time} < ANY (old_a) OR 0 > ANY (old_b) OR {max_stored} < ANY (old_b)
+        OR 0 > ANY (old_c) OR {max_stored} < ANY (old_c)
     THEN
         PERFORM {schema}.corrupt_v1(keys);
     END IF;
@@ -136,17 +147,17 @@ LOOP
     log_key := 0;
     log_dirty := false;
 
-    now := coalesce(at, least(greatest((extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 0), last_time));
+    now := coalesce(at, least(greatest((extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 0), {last_time}));
     IF at IS NOT NULL THEN
         shift := greatest((extract(epoch FROM began) * 1000000)::bigint - now, 0);
     END IF;
-    result := array_fill(0::bigint, ARRAY[1 + numbers / stride * 4]);
+    result := array_fill(0::bigint, ARRAY[1 + numbers / {stride} * 4]);
     result[1] := now;
     w := 1;
     p := 0;
     WHILE p < numbers LOOP
         first_word := w;
-        batch_end := p + stride * checks[p + 1]::integer;
+        batch_end := p + {stride} * checks[p + 1]::integer;
         admitted := true;
 
         -- What each check finds at `now`, before anything of this batch is charged.
@@ -165,7 +176,7 @@ LOOP
                     IF new_c[k] <> p2 THEN
                         -- The policy has changed: whole units, rounded up.
                         level := (level + new_c[k] - 1) / new_c[k];
-                        level := CASE WHEN level > max_stored / p2 THEN max_stored ELSE level * p2 END;
+                        level := CASE WHEN level > {max_stored} / p2 THEN {max_stored} ELSE level * p2 END;
                     END IF;
                     p3 := checks[q + 6];
                     p4 := checks[q + 7];
@@ -260,7 +271,7 @@ LOOP
                 admitted := false;
             END IF;
             result[w + 1] := CASE WHEN ok OR op > 1 THEN 1 ELSE 0 END;
-            q := q + stride;
+            q := q + {stride};
             w := w + 4;
         END LOOP;
 
@@ -268,7 +279,7 @@ LOOP
         q := p;
         w := first_word;
         WHILE q < batch_end LOOP
-            IF batch_end > p + stride THEN
+            IF batch_end > p + {stride} THEN
                 -- With a single check, these are still what they were above.
                 k := checks[q + 2];
                 op := checks[q + 3];
@@ -278,7 +289,7 @@ LOOP
                 start := result[w + 3];
             END IF;
             IF op = 1 THEN
-                q := q + stride;
+                q := q + {stride};
                 w := w + 4;
                 CONTINUE;
             END IF;
@@ -291,7 +302,7 @@ LOOP
                     -- A denial from before the stored instant moves that back, so that nobody waits for it twice.
                     ok := new_a[k] > now;
                 ELSIF op = 2 THEN
-                    level := CASE WHEN cost > (max_stored - level) / p2 THEN max_stored ELSE level + cost * p2 END;
+                    level := CASE WHEN cost > ({max_stored} - level) / p2 THEN {max_stored} ELSE level + cost * p2 END;
                     ok := level <> result[w + 2];
                 ELSE
                     level := {schema}.bucket_given_back_v1(
@@ -309,7 +320,7 @@ LOOP
                     expires[k] := shift + CASE
                         WHEN p3 = 0 THEN now
                         -- A tick more than it takes to drain, since the instant may lie within one.
-                        WHEN level / p3 > (max_stored - now) / p4 - 2 THEN max_stored
+                        WHEN level / p3 > ({max_stored} - now) / p4 - 2 THEN {max_stored}
                         ELSE now + (level / p3 + 2) * p4
                     END;
                 END IF;
@@ -325,7 +336,7 @@ LOOP
                     ok := new_a[k] > now;
                 ELSE
                     IF op = 2 THEN
-                        level := least(level + cost, max_stored);
+                        level := least(level + cost, {max_stored});
                     ELSIF checks[q + 9] >= start THEN
                         level := greatest(level - cost, 0);
                     END IF;
@@ -347,7 +358,7 @@ LOOP
                     ok := new_a[k] > now;
                 ELSE
                     IF op = 2 THEN
-                        level := least(level + cost, max_stored);
+                        level := least(level + cost, {max_stored});
                     ELSIF checks[q + 9] >= start THEN
                         level := greatest(level - cost, 0);
                     END IF;
@@ -370,7 +381,7 @@ LOOP
                     log_key := k;
                 END IF;
                 IF op = 2 THEN
-                    cost := least(cost, max_stored - result[w + 2]);
+                    cost := least(cost, {max_stored} - result[w + 2]);
                 END IF;
                 ok := CASE
                     WHEN op > 1 THEN cost > 0
@@ -405,7 +416,7 @@ LOOP
                     made[k] := made[k] AND NOT ok;
                 END IF;
             END CASE;
-            q := q + stride;
+            q := q + {stride};
             w := w + 4;
         END LOOP;
         p := batch_end;
@@ -429,33 +440,55 @@ LOOP
     END IF;
     affected := key_count - cardinality(array_positions(expires, NULL));
     EXIT WHEN affected = 0;
-    PERFORM {schema}.settings_v1(lock_wait, commit);
-    IF affected >= many AND array_position(old_a, NULL) IS NULL THEN
+    setting := set_config('lock_timeout', lock_wait::text, true);
+    setting := set_config('synchronous_commit', commit, true);
+    fresh := 0;
+    IF affected >= {many} THEN
         UPDATE {schema}.counters AS t SET expires_at = n.expires_at, a = n.a, b = n.b, c = n.c
             FROM unnest(keys, expires, new_a, new_b, new_c, old_a, old_b, old_c)
                 AS n (key, expires_at, a, b, c, old_a, old_b, old_c)
-            WHERE n.expires_at IS NOT NULL
+            WHERE n.expires_at IS NOT NULL AND n.old_a IS NOT NULL
                 AND t.key = n.key AND t.a = n.old_a AND t.b = n.old_b AND t.c = n.old_c;
         GET DIAGNOSTICS written = ROW_COUNT;
+        IF written < affected THEN
+            INSERT INTO {schema}.counters (expires_at, a, b, c, key)
+                SELECT n.expires_at, n.a, n.b, n.c, n.key
+                    FROM unnest(keys, expires, new_a, new_b, new_c, old_a) AS n (key, expires_at, a, b, c, old_a)
+                    WHERE n.expires_at IS NOT NULL AND n.old_a IS NULL
+                ON CONFLICT (key) DO NOTHING;
+            GET DIAGNOSTICS fresh = ROW_COUNT;
+        END IF;
     ELSE
         FOR i IN 1 .. key_count LOOP
             CONTINUE WHEN expires[i] IS NULL;
-            IF written > 0 AND lock_wait > 0 AND clock_timestamp() > began + interval '2 milliseconds' THEN
+            IF old_a[i] IS NULL THEN
+                fresh := fresh + 1;
+                CONTINUE;
+            END IF;
+            IF written > 0 AND clock_timestamp() > began + interval '2 milliseconds' THEN
                 PERFORM {schema}.lock_wait_left_v1(lock_wait, began);
             END IF;
-            IF old_a[i] IS NULL THEN
-                INSERT INTO {schema}.counters (expires_at, a, b, c, key)
-                    VALUES (expires[i], new_a[i], new_b[i], new_c[i], keys[i])
-                    ON CONFLICT (key) DO NOTHING;
-            ELSE
-                UPDATE {schema}.counters AS t
-                    SET expires_at = expires[i], a = new_a[i], b = new_b[i], c = new_c[i]
-                    WHERE t.key = keys[i] AND t.a = old_a[i] AND t.b = old_b[i] AND t.c = old_c[i];
-            END IF;
+            UPDATE {schema}.counters AS t
+                SET expires_at = expires[i], a = new_a[i], b = new_b[i], c = new_c[i]
+                WHERE t.key = keys[i] AND t.a = old_a[i] AND t.b = old_b[i] AND t.c = old_c[i];
             EXIT WHEN NOT FOUND;
             written := written + 1;
         END LOOP;
+        IF fresh > 0 AND written + fresh = affected THEN
+            fresh := 0;
+            FOR i IN 1 .. key_count LOOP
+                CONTINUE WHEN expires[i] IS NULL OR old_a[i] IS NOT NULL;
+                INSERT INTO {schema}.counters (expires_at, a, b, c, key)
+                    VALUES (expires[i], new_a[i], new_b[i], new_c[i], keys[i])
+                    ON CONFLICT (key) DO NOTHING;
+                EXIT WHEN NOT FOUND;
+                fresh := fresh + 1;
+            END LOOP;
+        ELSE
+            fresh := 0;
+        END IF;
     END IF;
+    written := written + fresh;
     IF written = 0 THEN
         locked := true;
         CONTINUE attempt;
@@ -463,7 +496,7 @@ LOOP
     -- Rows already written are locked: to lock others now could be out of order. A long wait has made the instant
     -- stale. Either way the caller asks again, with locks from the start.
     IF written < affected OR at IS NULL AND clock_timestamp() > began + interval '200 milliseconds' THEN
-        RAISE EXCEPTION 'a row changed while it was judged' USING ERRCODE = 'TG001';
+        PERFORM {schema}.raced_v1();
     END IF;
     EXIT;
 END LOOP;

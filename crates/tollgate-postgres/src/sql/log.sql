@@ -105,7 +105,10 @@ DECLARE
     entries bigint[];
     reset_at bigint;
 BEGIN
-    IF total = head.base THEN
+    IF cardinality(head.tail) % 2 <> 0 OR total < head.base THEN
+        RAISE EXCEPTION 'the log of key % ends in the middle of an entry', encode(head.key, 'hex')
+            USING ERRCODE = 'data_corrupted';
+    ELSIF total = head.base THEN
         RETURN ARRAY[CASE WHEN cost <= quota THEN 1 ELSE 0 END, 0, 0, now];
     END IF;
     before := {schema}.log_before_v1(head, written_by, period, now);
@@ -337,25 +340,6 @@ BEGIN
         head := ROW(0, 0, 0, false, of_key, '{}');
     END IF;
     RETURN head;
-END
-$function$;
-
--- Locks the head of a key's log. Returns whether it had to be made first.
-CREATE OR REPLACE FUNCTION {schema}.log_locked_v1(of_key bytea) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $function$
-BEGIN
-    LOOP
-        PERFORM 1 FROM {schema}.logs AS l WHERE l.key = of_key FOR UPDATE;
-        IF FOUND THEN
-            RETURN false;
-        END IF;
-        INSERT INTO {schema}.logs (expires_at, base, tail_base, chunked, key, tail)
-            VALUES (0, 0, 0, false, of_key, '{}')
-            ON CONFLICT (key) DO NOTHING;
-        IF FOUND THEN
-            RETURN true;
-        END IF;
-    END LOOP;
 END
 $function$;
 

@@ -1,16 +1,3 @@
--- How long the rows of this call may be waited for, and what its commit waits for. Both end with the transaction.
-CREATE OR REPLACE FUNCTION {schema}.settings_v1(lock_wait integer, commit text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $function$
-BEGIN
-    IF lock_wait > 0 THEN
-        PERFORM set_config('lock_timeout', lock_wait::text, true);
-    END IF;
-    IF commit IS NOT NULL THEN
-        PERFORM set_config('synchronous_commit', commit, true);
-    END IF;
-END
-$function$;
-
 -- Gives the next wait for a row what earlier ones have left over, at least a millisecond.
 CREATE OR REPLACE FUNCTION {schema}.lock_wait_left_v1(lock_wait integer, began timestamptz) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $function$
@@ -18,6 +5,14 @@ DECLARE
     waited bigint := floor(extract(epoch FROM clock_timestamp() - began) * 1000);
 BEGIN
     PERFORM set_config('lock_timeout', greatest(lock_wait - waited, 1)::text, true);
+END
+$function$;
+
+-- Undoes the call and asks for another one, with locks from the start.
+CREATE OR REPLACE FUNCTION {schema}.raced_v1() RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+    RAISE EXCEPTION 'a row changed while it was judged' USING ERRCODE = 'TG001';
 END
 $function$;
 
@@ -75,7 +70,7 @@ AS $function$
 DECLARE
     forgotten bigint := 0;
 BEGIN
-    PERFORM {schema}.settings_v1(lock_wait, commit);
+    PERFORM set_config('lock_timeout', lock_wait::text, true), set_config('synchronous_commit', commit, true);
     FOR i IN 1 .. cardinality(keys) LOOP
         DELETE FROM {schema}.counters AS t WHERE t.key = keys[i];
         IF FOUND THEN
