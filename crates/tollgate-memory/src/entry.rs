@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::algorithm::FixedWindowState;
-use tollgate_core::{Check, Key, Op, Rule, State, Timestamp, Verdict};
+use tollgate_core::{Key, Op, Rule, State, Timestamp, Verdict};
 
 use crate::pace::Pace;
 
@@ -63,7 +63,11 @@ pub(crate) struct Entry {
 }
 
 /// How long a state that was judged at a named instant stays at least, since the clock knows nothing of that instant.
-pub(crate) const NAMED_FLOOR: u64 = 60_000_000;
+const NAMED_FLOOR: u64 = 60_000_000;
+
+/// How long a key stays after its state is as good as never seen, so that one that is hit every few seconds under a
+/// fast limit does not come and go.
+const GRACE: u64 = 10_000_000;
 
 /// 2^20 microseconds, about a second: the unit of a coarse stamp.
 const COARSE: u32 = 20;
@@ -89,7 +93,7 @@ impl Entry {
             named: false,
             forgiven: false,
         };
-        entry.mark(moment);
+        entry.mark_clock(moment);
         entry
     }
 
@@ -109,7 +113,7 @@ impl Entry {
 
     #[inline]
     pub(crate) fn is(&self, key: &Key<'_>) -> bool {
-        self.digest == halves(key.digest()) && self.subject[..] == *key.subject()
+        self.digest == halves(key.digest()) && same_bytes(&self.subject, key.subject())
     }
 
     pub(crate) const fn digest(&self) -> [u64; 2] {
@@ -120,34 +124,12 @@ impl Entry {
         &self.subject
     }
 
-    /// Judges `op` by `rule` and keeps what it leaves.
-    #[inline]
+    /// Judges `op` by `rule`, and keeps what it leaves.
     pub(crate) fn step(&mut self, rule: &Rule, moment: Moment, op: Op) -> Verdict {
-        let verdict = match (rule, &mut self.state) {
-            (Rule::Bucket(rule), State::Bucket(bucket)) => {
-                let (kept, verdict) = rule.step(Some(*bucket), moment.judged, op);
-                if let Some(kept) = kept {
-                    *bucket = kept;
-                    self.pace = Pace::of_bucket(rule);
-                }
-                verdict
-            }
-            _ => self.step_any(rule, moment.judged, op),
-        };
-        if !matches!(op, Op::Peek(_)) {
-            self.used = true;
-            if moment.named || self.named {
-                self.mark(moment);
-            }
-        }
-        verdict
-    }
-
-    #[inline(never)]
-    fn step_any(&mut self, rule: &Rule, now: Timestamp, op: Op) -> Verdict {
         let mut state = Some(self.take_state());
-        let verdict = rule.step(&mut state, now, op);
+        let verdict = rule.step(&mut state, moment.judged, op);
         self.put_state(state, rule);
+        self.mark(op, moment);
         verdict
     }
 
@@ -165,22 +147,18 @@ impl Entry {
         self.state = state;
     }
 
-    /// Puts back what a batch made of the state.
-    pub(crate) fn conclude(&mut self, state: Option<State>, check: &Check<'_>, moment: Moment) {
-        if matches!(check.op, Op::Peek(_)) {
-            if let Some(state) = state {
-                self.state = state;
-            }
+    /// Notes that a hit or a settlement was judged, and by which clock.
+    #[inline]
+    pub(crate) fn mark(&mut self, op: Op, moment: Moment) {
+        if matches!(op, Op::Peek(_)) {
             return;
         }
-        self.put_state(state, check.policy.rule());
         self.used = true;
-        self.mark(moment);
+        self.mark_clock(moment);
     }
 
-    /// Notes by which clock the state was judged.
-    #[cold]
-    pub(crate) fn mark(&mut self, moment: Moment) {
+    #[inline]
+    fn mark_clock(&mut self, moment: Moment) {
         self.named = moment.named;
         if moment.named {
             self.stamp = coarse(moment.clock);
@@ -191,16 +169,27 @@ impl Entry {
         self.pace.expiry(&self.state)
     }
 
+    /// How many microseconds from `clock` on it stays at least; none if it may go because its time is over.
+    pub(crate) fn stays_for(&self, clock: Timestamp) -> u64 {
+        if !self.named {
+            let leaves = self.expiry().saturating_add(GRACE);
+            return leaves.saturating_sub(clock.as_micros());
+        }
+        let seen = u64::from(coarse(clock).wrapping_sub(self.stamp));
+        // A clock that was set back has not passed the stamp yet.
+        let passed = if seen > u64::from(u32::MAX / 2) {
+            0
+        } else {
+            seen << COARSE
+        };
+        let floor = self.pace.lifetime(&self.state).max(NAMED_FLOOR);
+        // One unit more, because both readings were cut off.
+        (floor + (1 << COARSE)).saturating_sub(passed)
+    }
+
     /// Whether it may go because its time is over, as the store's clock has it.
     pub(crate) fn is_idle(&self, clock: Timestamp) -> bool {
-        if !self.named {
-            return self.expiry() <= clock.as_micros();
-        }
-        let passed = coarse(clock).wrapping_sub(self.stamp).cast_signed();
-        let floor = self.pace.lifetime(&self.state).max(NAMED_FLOOR);
-        // One more unit, because both readings were cut off.
-        let floor = (floor >> COARSE) + 1;
-        u64::try_from(passed).is_ok_and(|passed| passed > floor)
+        self.stays_for(clock) == 0
     }
 
     /// Whether the state still counts at `moment`, as far as its clock can tell.
@@ -220,6 +209,26 @@ const NOTHING: State = State::FixedWindow(FixedWindowState {
     start: Timestamp::EPOCH,
     count: 0,
 });
+
+/// Equality, where most subjects have 8 to 16 bytes: those are two numbers, and need no call.
+#[inline]
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    if a.len() > 16 {
+        return a == b;
+    }
+    match (
+        (a.first_chunk::<8>(), a.last_chunk::<8>()),
+        (b.first_chunk::<8>(), b.last_chunk::<8>()),
+    ) {
+        ((Some(a_first), Some(a_last)), (Some(b_first), Some(b_last))) => {
+            a_first == b_first && a_last == b_last
+        }
+        _ => a == b,
+    }
+}
 
 fn coarse(clock: Timestamp) -> u32 {
     // Only differences count, so the bits above may go.

@@ -4,9 +4,10 @@ use std::hash::{BuildHasher, Hasher};
 
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
-use tollgate_core::{Batch, Check, Key, Op, State, Timestamp, Verdict, Verdicts};
+use tollgate_core::{Batch, Check, Key, Op, Rule, State, Timestamp, Verdict, Verdicts};
 
-use crate::entry::{Entry, Moment};
+use crate::entry::{Entry, Moment, halves};
+use crate::pace::Pace;
 use crate::population::Population;
 use crate::shard::{Context, News, Shard};
 use crate::sync::Lock;
@@ -19,17 +20,8 @@ pub(crate) struct Table<H, L = parking_lot::Mutex<Shard>> {
     population: Population,
 }
 
-/// What a judgement leaves to do once no shard is locked any more.
-#[derive(Debug)]
-pub(crate) enum After {
-    Nothing,
-    /// The clerk has not heard of this key for a while.
-    Touch(u64),
-    Tell(News),
-}
-
 /// Keys in one shard when the table is full: few enough that a shard grows within a fraction of a millisecond.
-const KEYS_PER_SHARD: usize = 2048;
+const KEYS_PER_SHARD: usize = 8192;
 const MIN_SHARDS: usize = 16;
 const MAX_SHARDS: usize = 4096;
 /// Which bits of a hash choose the shard: not the lowest and not the highest, which choose the place within it.
@@ -54,50 +46,76 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         &self.population
     }
 
-    /// Judges one check at the moment that `moment` reads once the key is locked: no other call on the key comes
-    /// between the reading and the charge.
+    /// Whether the clerk should hear that a key is in use. Notes that it will.
     #[inline]
-    pub(crate) fn judge(
-        &self,
-        check: &Check<'_>,
-        moment: impl FnOnce() -> Moment,
-    ) -> (Moment, Verdict, After) {
-        let hash = self.hash(&check.key);
-        let mut shard = self.shard(hash).lock();
-        let moment = moment();
-        let Some(entry) = (shard.entries).find_mut(hash, |entry| entry.is(&check.key)) else {
-            return self.judge_new(shard, hash, check, moment);
-        };
-        let verdict = entry.step(check.policy.rule(), moment, check.op);
-        let after = if entry.resident && self.is_stale(entry) {
-            After::Touch(hash)
-        } else {
-            After::Nothing
-        };
-        (moment, verdict, after)
-    }
-
-    #[inline(never)]
-    fn judge_new<'a>(
-        &'a self,
-        mut shard: L::Guard<'a>,
-        hash: u64,
-        check: &Check<'_>,
-        moment: Moment,
-    ) -> (Moment, Verdict, After) {
-        let mut context = self.context();
-        let verdict = shard.judge_new(hash, check, moment, &mut context);
-        (moment, verdict, After::Tell(context.news))
-    }
-
-    /// Whether the clerk should hear that a resident is in use. Notes that it will.
-    fn is_stale(&self, entry: &mut Entry) -> bool {
+    pub(crate) fn is_stale(&self, entry: &mut Entry) -> bool {
+        if !entry.resident {
+            return false;
+        }
         let epoch = self.population.epoch();
         let stale = entry.stamp != epoch && !entry.named;
         if stale {
             entry.stamp = epoch;
         }
         stale
+    }
+
+    /// Judges a bucket that is at hand. `None` means that nothing was done.
+    ///
+    /// The clock is read before the key is locked, so that the two waits overlap. Where another call on the key came
+    /// between and read a later instant, the clock is read once more: no charge is ever moved back in time but by a step
+    /// of the clock itself.
+    ///
+    /// Returns the key's hash, the instant, the verdict, and whether the clerk should hear that the key is in use.
+    #[inline(always)]
+    pub(crate) fn judge_bucket(
+        &self,
+        check: &Check<'_>,
+        clock: impl Fn() -> Timestamp,
+    ) -> Option<(u64, Timestamp, Verdict, bool)> {
+        let Rule::Bucket(rule) = check.policy.rule() else {
+            return None;
+        };
+        let mut now = clock();
+        let hash = self.hash(&check.key);
+        let mut shard = self.shard(hash).lock();
+        let entry = (shard.entries).find_mut(hash, |entry| entry.is(&check.key))?;
+        let State::Bucket(bucket) = &mut entry.state else {
+            return None;
+        };
+        if now < bucket.updated {
+            now = once_more(&clock);
+        }
+        let (kept, verdict) = rule.step(Some(*bucket), now, check.op);
+        if let Some(kept) = kept {
+            *bucket = kept;
+            entry.pace = Pace::of_bucket(rule);
+        }
+        entry.mark(check.op, Moment::of_clock(now));
+        Some((hash, now, verdict, self.is_stale(entry)))
+    }
+
+    /// Judges one check at the moment that `moment` reads once the key is locked.
+    pub(crate) fn judge(
+        &self,
+        check: &Check<'_>,
+        moment: impl FnOnce() -> Moment,
+    ) -> (Moment, Verdict, News) {
+        let hash = self.hash(&check.key);
+        let mut shard = self.shard(hash).lock();
+        let moment = moment();
+        let mut context = self.context();
+        let verdict = match shard.entries.find_mut(hash, |entry| entry.is(&check.key)) {
+            None => shard.judge_new(hash, check, moment, &mut context),
+            Some(entry) => {
+                let verdict = entry.step(check.policy.rule(), moment, check.op);
+                if self.is_stale(entry) {
+                    context.news.touched.push(hash);
+                }
+                verdict
+            }
+        };
+        (moment, verdict, context.news)
     }
 
     /// Judges a batch as one: every shard that a key of it lies in is locked, in the order of the shards, before the
@@ -129,7 +147,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
             known.push(entry.is_some());
             states.push(match entry {
                 Some(entry) => Some(entry.take_state()),
-                None => shard.origin(*hash, check, moment, &self.population),
+                None => shard.origin(*hash, check, moment, &self.population).0,
             });
         }
         let before: SmallVec<[Option<State>; 4]> = checks
@@ -155,8 +173,9 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
                     .entries
                     .find_mut(*hash, |entry| entry.is(&check.key));
                 if let Some(entry) = entry {
-                    entry.conclude(state, check, moment);
-                    if entry.resident && self.is_stale(entry) {
+                    entry.put_state(state, check.policy.rule());
+                    entry.mark(check.op, moment);
+                    if self.is_stale(entry) {
                         context.news.touched.push(*hash);
                     }
                 }
@@ -174,6 +193,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         // Only now, because a new key may drive out another, and no state may be away then.
         for (place, state) in charged_new {
             let shard = &mut *guards[shard_of(&hashes[place])];
+            (shard.overflow).take_back(halves(checks[place].key.digest()), hashes[place]);
             shard.insert(hashes[place], &checks[place], state, moment, &mut context);
         }
         (moment, verdicts, context.news)
@@ -222,21 +242,20 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
     }
 
     #[inline]
-    fn hash(&self, key: &Key<'_>) -> u64 {
-        self.hash_parts(crate::entry::halves(key.digest()), key.subject())
+    pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
+        self.hash_parts(halves(key.digest()), key.subject())
     }
 
     fn hash_of(&self, entry: &Entry) -> u64 {
         self.hash_parts(entry.digest(), entry.subject())
     }
 
-    #[inline]
+    #[inline(always)]
     fn hash_parts(&self, digest: [u64; 2], subject: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
-        // Half a cryptographic hash tells spaces apart well enough for a hash; equality looks at all of it.
-        hasher.write_u64(digest[0]);
         hasher.write(subject);
-        hasher.finish()
+        // Half a cryptographic hash tells spaces apart well enough here; equality looks at all of it.
+        hasher.finish() ^ digest[0]
     }
 
     #[inline]
@@ -246,10 +265,21 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
     }
 
     #[inline]
-    fn shard(&self, hash: u64) -> &L {
+    pub(crate) fn shard(&self, hash: u64) -> &L {
         &self.shards[self.index(hash)]
     }
 }
 
+#[cold]
+#[inline(never)]
+fn once_more(clock: &impl Fn() -> Timestamp) -> Timestamp {
+    clock()
+}
+
 /// Ticks in which every shard is swept once.
 pub(crate) const ROUND: u64 = 512;
+
+#[cfg(test)]
+mod interleavings;
+#[cfg(test)]
+mod release;

@@ -163,13 +163,8 @@ impl<S: Store> Limiter<S> {
     }
 
     async fn ask(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
-        let bound = self.policies.bound();
-        let answer = if let [only] = bound {
-            let check = Check {
-                key: Key::new(&only.space, subject)?,
-                policy: &only.policy,
-                op,
-            };
+        let answer = if let [only] = self.policies.bound() {
+            let check = only.check(subject, op)?;
             self.store
                 .apply(Batch::of_one(&check).at(self.instant()))
                 .await
@@ -183,21 +178,14 @@ impl<S: Store> Limiter<S> {
     }
 
     fn checks<'a>(&'a self, subject: &'a [u8], op: Op) -> Result<Vec<Check<'a>>> {
-        let check = |bound: &'a policies::Bound| {
-            Ok(Check {
-                key: Key::new(&bound.space, subject)?,
-                policy: &bound.policy,
-                op,
-            })
-        };
-        self.policies.bound().iter().map(check).collect()
+        let bound = self.policies.bound().iter();
+        bound.map(|bound| bound.check(subject, op)).collect()
     }
 
     fn instant(&self) -> Option<Timestamp> {
         self.clock.as_ref().map(|clock| clock.now())
     }
 
-    #[inline]
     fn decide(&self, answer: Result<Verdicts>, op: Op) -> Result<Decision<'_>> {
         match answer {
             Ok(verdicts) if verdicts.as_slice().len() == self.policies.len() => {
@@ -208,23 +196,24 @@ impl<S: Store> Limiter<S> {
                     matches!(op, Op::Hit(_)),
                 ))
             }
-            Ok(verdicts) => {
-                let (asked, answered) = (self.policies.len(), verdicts.as_slice().len());
-                self.fail(
-                    Error::new(
-                        ErrorKind::Other,
-                        format!("{asked} checks had {answered} answers"),
-                    )
-                    .with_charge_unknown(),
-                    op,
-                )
-            }
-            Err(error) => self.fail(error, op),
+            Ok(verdicts) => self.fail(self.miscounted(&verdicts), op.cost()),
+            Err(error) => self.fail(error, op.cost()),
         }
     }
 
     #[cold]
-    fn fail(&self, error: Error, op: Op) -> Result<Decision<'_>> {
+    fn miscounted(&self, verdicts: &Verdicts) -> Error {
+        let (asked, answered) = (self.policies.len(), verdicts.as_slice().len());
+        Error::new(
+            ErrorKind::Other,
+            format!("{asked} checks had {answered} answers"),
+        )
+        .with_charge_unknown()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail(&self, error: Error, cost: Cost) -> Result<Decision<'_>> {
         if error.kind().is_callers_fault() {
             return Err(error);
         }
@@ -232,7 +221,7 @@ impl<S: Store> Limiter<S> {
             &self.policies,
             error,
             self.failure_mode,
-            op.cost(),
+            cost,
         ))
     }
 }
@@ -244,7 +233,7 @@ impl<S: InProcessStore> Limiter<S> {
     /// As [`hit`](Self::hit).
     #[inline]
     pub fn hit_now(&self, subject: impl AsRef<[u8]>) -> Result<Decision<'_>> {
-        self.ask_now(subject.as_ref(), Op::Hit(Cost::ONE))
+        self.ask_now::<true>(subject.as_ref(), Cost::ONE)
     }
 
     /// [`hit_n`](Self::hit_n) without a future.
@@ -253,7 +242,7 @@ impl<S: InProcessStore> Limiter<S> {
     /// As [`hit_n`](Self::hit_n).
     #[inline]
     pub fn hit_n_now(&self, subject: impl AsRef<[u8]>, units: u64) -> Result<Decision<'_>> {
-        self.ask_now(subject.as_ref(), Op::Hit(Cost::new(units)?))
+        self.ask_now::<true>(subject.as_ref(), Cost::new(units)?)
     }
 
     /// [`peek`](Self::peek) without a future.
@@ -262,17 +251,39 @@ impl<S: InProcessStore> Limiter<S> {
     /// As [`hit`](Self::hit).
     #[inline]
     pub fn peek_now(&self, subject: impl AsRef<[u8]>) -> Result<Decision<'_>> {
-        self.ask_now(subject.as_ref(), Op::Peek(Cost::ONE))
+        self.ask_now::<false>(subject.as_ref(), Cost::ONE)
     }
 
+    // Whether it charges is known when it is compiled, and only plain numbers leave it: so an ordinary hit stays in
+    // registers.
     #[inline]
-    fn ask_now(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
-        let answer = if let [only] = self.policies.bound() {
-            let check = Check {
-                key: Key::new(&only.space, subject)?,
-                policy: &only.policy,
-                op,
+    fn ask_now<const CHARGES: bool>(&self, subject: &[u8], cost: Cost) -> Result<Decision<'_>> {
+        if let (None, [only]) = (&self.clock, self.policies.bound())
+            && let Some(key) = Key::verbatim(&only.space, subject)
+        {
+            let op = if CHARGES {
+                Op::Hit(cost)
+            } else {
+                Op::Peek(cost)
             };
+            let policy = &only.policy;
+            if let Some((at, verdict)) = self.store.judge_at_hand(&Check { key, policy, op }) {
+                let verdicts = Verdicts::one(at, verdict);
+                return Ok(Decision::judged(&self.policies, verdicts, cost, CHARGES));
+            }
+        }
+        self.ask_in_full_now(subject, cost, CHARGES)
+    }
+
+    #[inline(never)]
+    fn ask_in_full_now(&self, subject: &[u8], cost: Cost, charges: bool) -> Result<Decision<'_>> {
+        let op = if charges {
+            Op::Hit(cost)
+        } else {
+            Op::Peek(cost)
+        };
+        let answer = if let [only] = self.policies.bound() {
+            let check = only.check(subject, op)?;
             self.store.judge(&Batch::of_one(&check).at(self.instant()))
         } else {
             let checks = self.checks(subject, op)?;
