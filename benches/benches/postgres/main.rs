@@ -1,6 +1,7 @@
 //! The Postgres store against one upsert per hit, in interleaved rounds, all through one sqlx pool of 16.
 //!
 //! `cargo xtask bench postgres [-- --seconds 2 --rounds 5 --only spread]`
+#![expect(clippy::print_stdout, reason = "the figures go to the terminal")]
 
 mod baseline;
 

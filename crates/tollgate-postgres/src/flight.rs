@@ -32,20 +32,28 @@ const MAX_ATTEMPTS: u32 = 24;
 
 impl Pilot {
     /// Asks `questions` in one statement. All of them are answered, or none was charged unless the failure says it may.
+    ///
+    /// Takes the connection in `kept` if there is one, and leaves the one it used there if all went well.
     pub(crate) async fn fly(
         &self,
         questions: &[&Question],
         at: Option<Timestamp>,
+        kept: &mut Option<PoolConnection<Postgres>>,
     ) -> Result<Vec<Verdicts>, Failure> {
         let arguments = Arguments::new(questions);
         let arguments = &arguments;
-        let answer = self.run(&Statement::Apply { arguments, at }).await?;
+        let answer = self.run(&Statement::Apply { arguments, at }, kept).await?;
         question::verdicts(questions, &answer)
+    }
+
+    /// Whether the pool has connections to spare, so that one may be kept from statement to statement.
+    pub(crate) fn has_spare_connections(&self) -> bool {
+        self.pool.num_idle() > 0 || self.pool.size() < self.pool.options().get_max_connections()
     }
 
     /// Forgets `keys`, which stand there once each and ascending. Returns how many there were to forget.
     pub(crate) async fn reset(&self, keys: &[Box<[u8]>]) -> Result<u64, Failure> {
-        let answer = self.run(&Statement::Reset { keys }).await?;
+        let answer = self.run(&Statement::Reset { keys }, &mut None).await?;
         let count = answer.first().and_then(|count| u64::try_from(*count).ok());
         count.ok_or_else(|| question::malformed("it does not count"))
     }
@@ -62,7 +70,7 @@ impl Pilot {
             first_page,
             page_count,
         };
-        match self.run(&statement).await?[..] {
+        match self.run(&statement, &mut None).await?[..] {
             [swept, more] => Ok(Swept {
                 swept: u64::try_from(swept).unwrap_or(0),
                 more: more == 1,
@@ -71,13 +79,20 @@ impl Pilot {
         }
     }
 
-    async fn run(&self, statement: &Statement<'_>) -> Result<Vec<i64>, Failure> {
+    async fn run(
+        &self,
+        statement: &Statement<'_>,
+        kept: &mut Option<PoolConnection<Postgres>>,
+    ) -> Result<Vec<i64>, Failure> {
         let mut began = None;
         let mut locked = false;
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let mut connection = self.connection().await?;
+            let mut connection = match kept.take() {
+                Some(connection) => connection,
+                None => self.connection().await?,
+            };
             let manner = Manner {
                 locked,
                 lock_millis: self.lock_millis_left(*began.get_or_insert_with(Instant::now)),
@@ -89,7 +104,10 @@ impl Pilot {
                 return Err(self.no_answer());
             };
             let failed = match answer {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    *kept = Some(connection);
+                    return Ok(answer);
+                }
                 Err(failed) => failed,
             };
             let retry = error::retry(&failed);

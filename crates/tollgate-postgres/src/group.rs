@@ -3,18 +3,17 @@
 //! There is no timer. A question that finds its lane empty leaves at once; while it is under way others gather, and the
 //! statement after it takes them all. Each is still judged on its own, in the order in which they came.
 //!
-//! The caller who finds its lane empty drives the statement; when it is answered or goes away, a task of its own drives on,
-//! so nobody takes others along.
+//! A task of its own drives a lane's statements. So a caller who goes away takes nobody along, and neither does one whose
+//! future is kept but not polled.
 
 use std::collections::HashSet;
-use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
 
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
+use sqlx::Postgres;
+use sqlx::pool::PoolConnection;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tollgate_core::{ErrorKind, Verdicts};
@@ -78,30 +77,21 @@ impl Group {
             return Err(Failure::new(ErrorKind::Unsupported, message));
         };
         let lane = self.lane_of(&question);
-        let (answer, mut answered) = oneshot::channel();
+        let (answer, answered) = oneshot::channel();
         let starts = {
             let mut queue = lane.queue.lock();
             queue.waiting.push(Waiting { question, answer });
             !std::mem::replace(&mut queue.under_way, true)
         };
-        let mut drive = starts.then(|| {
+        if starts {
             let driver = Driver {
                 pilot: Arc::clone(&self.pilot),
                 held: Arc::clone(&self.held),
                 lane: Arc::clone(lane),
             };
-            Drive {
-                future: Some(Box::pin(driver.drive())),
-                runtime,
-            }
-        });
-        let answer = poll_fn(|context| {
-            if let Some(drive) = &mut drive {
-                drive.poll(context);
-            }
-            Pin::new(&mut answered).poll(context)
-        });
-        answer.await.unwrap_or_else(|_| {
+            runtime.spawn(driver.drive());
+        }
+        answered.await.unwrap_or_else(|_| {
             let message = "the tokio runtime that carried the statement has been shut down";
             Err(Failure::new(ErrorKind::Unavailable, message).with_charge_unknown())
         })
@@ -120,33 +110,6 @@ impl Group {
     }
 }
 
-/// A lane's driver in the hands of the caller who found the lane empty.
-///
-/// A lone caller drives its own statement, which spares it a task. When the caller has its answer, or goes away without
-/// it, a task takes over.
-struct Drive {
-    future: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    runtime: Handle,
-}
-
-impl Drive {
-    fn poll(&mut self, context: &mut Context<'_>) {
-        if let Some(future) = &mut self.future
-            && future.as_mut().poll(context).is_ready()
-        {
-            self.future = None;
-        }
-    }
-}
-
-impl Drop for Drive {
-    fn drop(&mut self) {
-        if let Some(future) = self.future.take() {
-            self.runtime.spawn(future);
-        }
-    }
-}
-
 /// Sends one lane's statements, one after the other, until nobody waits.
 struct Driver {
     pilot: Arc<Pilot>,
@@ -157,6 +120,8 @@ struct Driver {
 impl Driver {
     async fn drive(self) {
         let mut ends = EndsWithItsTask(Some(&self.lane));
+        // Kept while there is more to send, which spares the pool's check of every connection it hands out.
+        let mut kept = None;
         loop {
             let group = {
                 let mut queue = self.lane.queue.lock();
@@ -168,12 +133,15 @@ impl Driver {
                 }
                 group
             };
-            self.carry(group).await;
+            self.carry(group, &mut kept).await;
+            if !self.pilot.has_spare_connections() {
+                kept = None;
+            }
         }
     }
 
-    async fn carry(&self, group: Vec<Waiting>) {
-        let failure = match self.ask_together(&group).await {
+    async fn carry(&self, group: Vec<Waiting>, kept: &mut Option<PoolConnection<Postgres>>) {
+        let failure = match self.ask_together(&group, kept).await {
             Ok(answers) => return deliver(group, answers.into_iter().map(Ok)),
             Err(failure) => failure,
         };
@@ -186,7 +154,7 @@ impl Driver {
         }
         // One of them may have failed the others. Nothing was charged, so each can be asked on its own.
         let ask_apart = parts.drain(..).map(|part| async {
-            match self.ask_together(&part).await {
+            match self.ask_together(&part, &mut None).await {
                 Ok(answers) => deliver(part, answers.into_iter().map(Ok)),
                 Err(failure) => self.fail(part, &failure),
             }
@@ -197,9 +165,13 @@ impl Driver {
             .await;
     }
 
-    async fn ask_together(&self, group: &[Waiting]) -> Result<Vec<Verdicts>, Failure> {
+    async fn ask_together(
+        &self,
+        group: &[Waiting],
+        kept: &mut Option<PoolConnection<Postgres>>,
+    ) -> Result<Vec<Verdicts>, Failure> {
         let questions: Vec<&Question> = group.iter().map(|waiting| &waiting.question).collect();
-        let answers = self.pilot.fly(&questions, None).await?;
+        let answers = self.pilot.fly(&questions, None, kept).await?;
         let mut held = self.held.lock();
         if !held.is_empty() {
             for key in questions.iter().flat_map(|question| question.keys()) {

@@ -112,8 +112,9 @@ impl Store for PostgresStore {
             return Ok(self.group.ask(question).await?);
         }
         // Instants that callers name differ, so such batches travel alone.
-        let mut verdicts = self.pilot.fly(&[&question], batch.instant()).await?;
-        Ok(verdicts.remove(0))
+        let (questions, mut kept) = ([&question], None);
+        let flight = self.pilot.fly(&questions, batch.instant(), &mut kept);
+        Ok(flight.await?.remove(0))
     }
 
     async fn reset<'a>(&'a self, keys: &'a [Key<'a>]) -> Result<u64> {

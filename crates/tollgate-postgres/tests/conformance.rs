@@ -1,5 +1,7 @@
 //! The kit against PostgreSQL, with every hook.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::{Arc, Mutex, PoisonError};
