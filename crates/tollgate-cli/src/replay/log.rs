@@ -161,7 +161,7 @@ impl Player<'_> {
             Line::Text(text) => text,
             Line::TooLong => {
                 self.lines += 1;
-                let reason = format_args!("longer than {MAX_LINE_BYTES} bytes");
+                let reason = format!("longer than {MAX_LINE_BYTES} bytes");
                 self.malformed.add(number, b"(not kept)", reason);
                 return self.check_is_log();
             }
