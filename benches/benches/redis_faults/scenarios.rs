@@ -107,12 +107,7 @@ async fn freeze() -> Result<Outcome> {
 async fn failover() -> Result<Outcome> {
     let mut group = RedisSentinel::start(RedisProgram::System)?;
     let name = RedisSentinel::MASTER;
-    let client = SentinelClient::build(
-        group.urls(),
-        name.to_owned(),
-        None,
-        SentinelServerType::Master,
-    )?;
+    let client = SentinelClient::build(group.urls(), name, None, SentinelServerType::Master)?;
     during(client, move || {
         group.kill_master()?;
         sleep(Duration::from_secs(4));
