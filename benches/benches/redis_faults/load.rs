@@ -11,8 +11,8 @@ use tollgate_redis::{Connection, RedisStore, tollgate_core};
 
 const TASKS: u64 = 64;
 const SUBJECTS: u64 = 50;
-/// Per subject and day: it does not drain while the load lasts.
-const LIMIT: u32 = 1_000;
+/// Per subject and day: it is reached soon, and does not drain while the load lasts.
+const LIMIT: u32 = 100;
 
 /// What callers saw.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ pub(crate) async fn during<S: Send + 'static>(
     let tasks: Vec<_> = (0..TASKS)
         .map(|task| tokio::spawn(hit(limiter.clone(), stop.clone(), task)))
         .collect();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
     let _servers = tokio::task::spawn_blocking(fault).await??;
     tokio::time::sleep(Duration::from_secs(1)).await;
     stop.store(true, Ordering::Relaxed);
@@ -88,7 +88,7 @@ async fn hit(
         if decision.is_allowed() {
             *outcome.admitted.entry(subject).or_default() += 1;
         }
-        // Slow enough that the limit is reached only after a while.
+        // Slow enough that the limit is not reached before the fault comes.
         tokio::time::sleep(Duration::from_micros(500)).await;
     }
     Ok(outcome)

@@ -119,13 +119,14 @@ impl TestBed {
         ))
     }
 
-    /// Leaves the case out unless a batch may hold any keys.
+    /// Says that the case does not apply unless a batch may hold any keys: a store on several servers is right to refuse
+    /// it, and there is nothing that it could be asked instead.
     pub(crate) fn needs_any_keys(&self) -> Outcome {
         if self.capabilities().atomic_any_keys {
             return Ok(());
         }
-        Err(Stop::LeftOut(
-            "the store lacks the capability `atomic_any_keys`".to_owned(),
+        Err(Stop::NotApplicable(
+            "the store judges as one only the keys of one subject".to_owned(),
         ))
     }
 

@@ -1,7 +1,7 @@
 //! Redis' troubles as errors of the family.
 
-use std::error::Error as StdError;
-use std::sync::Arc;
+#[cfg(any(feature = "deadpool", feature = "cluster", feature = "sentinel"))]
+use std::{error::Error as StdError, sync::Arc};
 
 use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind};
 use tollgate_core::{Error, ErrorKind};
@@ -14,7 +14,8 @@ pub(crate) const STORE: &str = "redis";
 pub(crate) enum Failure {
     /// The server refused it, or the connection failed while it was under way.
     Command(RedisError),
-    /// It was never sent.
+    /// It was never sent: no pool, cluster or sentinel had a connection for it.
+    #[cfg(any(feature = "deadpool", feature = "cluster", feature = "sentinel"))]
     Unsent {
         kind: ErrorKind,
         message: &'static str,
@@ -81,6 +82,7 @@ impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Command(error) => during_command(error),
+            #[cfg(any(feature = "deadpool", feature = "cluster", feature = "sentinel"))]
             Failure::Unsent {
                 kind,
                 message,
@@ -344,7 +346,7 @@ mod tests {
             assert_eq!(error.kind(), kind, "{reply}");
             assert!(error.to_string().contains(advice), "{error}");
             assert!(!error.may_have_charged(), "{reply}");
-            assert!(StdError::source(&error).is_some());
+            assert!(std::error::Error::source(&error).is_some());
         }
     }
 

@@ -137,14 +137,18 @@ async fn after_a_failover_the_new_master_is_found_and_no_count_is_lost() {
         tokio::task::spawn_blocking(|| RedisSentinel::start(RedisProgram::System).unwrap())
             .await
             .unwrap();
-    let name = RedisSentinel::MASTER;
-    let client = |urls: Vec<String>| {
-        SentinelClient::build(urls, name.to_owned(), None, SentinelServerType::Master).unwrap()
+    let client = |urls: Vec<String>, name: String| {
+        SentinelClient::build(urls, name, None, SentinelServerType::Master).unwrap()
     };
-    let shared = limiter(client(group.urls()), "failover", Algorithm::FixedWindow);
+    let name = RedisSentinel::MASTER.to_owned();
+    let shared = limiter(
+        client(group.urls(), name.clone()),
+        "failover",
+        Algorithm::FixedWindow,
+    );
     let pool = deadpool_redis::sentinel::Config::from_urls(
         group.urls(),
-        name.to_owned(),
+        name,
         deadpool_redis::sentinel::SentinelServerType::Master,
     );
     let pool = pool
