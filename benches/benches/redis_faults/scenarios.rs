@@ -106,7 +106,7 @@ async fn freeze() -> Result<Outcome> {
 
 async fn failover() -> Result<Outcome> {
     let mut group = RedisSentinel::start(RedisProgram::System)?;
-    let name = RedisSentinel::MASTER;
+    let name = RedisSentinel::MASTER.to_owned();
     let client = SentinelClient::build(group.urls(), name, None, SentinelServerType::Master)?;
     during(client, move || {
         group.kill_master()?;
