@@ -143,6 +143,7 @@ impl<'a> Batch<'a> {
 pub struct Verdicts {
     at: Timestamp,
     source: Source,
+    allowed: bool,
     list: List,
 }
 
@@ -160,6 +161,7 @@ impl Verdicts {
         Self {
             at,
             source: Source::Store,
+            allowed: verdict.is_allowed(),
             list: List::One(verdict),
         }
     }
@@ -172,6 +174,7 @@ impl Verdicts {
             _ => Self {
                 at,
                 source: Source::Store,
+                allowed: verdicts.iter().all(Verdict::is_allowed),
                 list: List::Many(verdicts),
             },
         }
@@ -209,7 +212,7 @@ impl Verdicts {
     /// Whether every check was admitted.
     #[must_use]
     #[inline]
-    pub fn is_allowed(&self) -> bool {
-        self.as_slice().iter().all(Verdict::is_allowed)
+    pub const fn is_allowed(&self) -> bool {
+        self.allowed
     }
 }

@@ -123,6 +123,18 @@ impl<'a> Key<'a> {
         Ok(Self { space, subject })
     }
 
+    /// The key of a subject that stands as it is; `None` if it is empty or too long for that.
+    #[inline]
+    pub(crate) const fn verbatim(space: &'a Space, subject: &'a [u8]) -> Option<Self> {
+        if subject.is_empty() || subject.len() > Self::MAX_SUBJECT {
+            return None;
+        }
+        Some(Self {
+            space,
+            subject: Subject::Verbatim(subject),
+        })
+    }
+
     /// The space.
     #[must_use]
     #[inline]

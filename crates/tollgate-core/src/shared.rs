@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::batch::{Batch, Verdicts};
+use crate::algorithm::Verdict;
+use crate::batch::{Batch, Check, Verdicts};
 use crate::error::Result;
 use crate::key::Key;
 use crate::store::{Capabilities, Store};
+use crate::time::Timestamp;
 
 /// Any [`Store`] behind one type, shared by cloning.
 ///
@@ -72,6 +74,11 @@ impl<S: Store> Store for Arc<S> {
 impl<S: crate::InProcessStore> crate::InProcessStore for Arc<S> {
     fn judge(&self, batch: &Batch<'_>) -> Result<Verdicts> {
         (**self).judge(batch)
+    }
+
+    #[inline]
+    fn judge_at_hand(&self, check: &Check<'_>) -> Option<(Timestamp, Verdict)> {
+        (**self).judge_at_hand(check)
     }
 }
 

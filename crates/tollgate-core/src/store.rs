@@ -3,9 +3,11 @@
 use std::fmt;
 use std::future::Future;
 
-use crate::batch::{Batch, Verdicts};
+use crate::algorithm::Verdict;
+use crate::batch::{Batch, Check, Verdicts};
 use crate::error::Result;
 use crate::key::Key;
+use crate::time::Timestamp;
 
 /// Keeps the counters and judges batches on them.
 ///
@@ -56,6 +58,17 @@ pub trait InProcessStore: Store {
     /// # Errors
     /// As [`Store::apply`].
     fn judge(&self, batch: &Batch<'_>) -> Result<Verdicts>;
+
+    /// Judges one check by the store's own clock if that needs little: the key is at hand and nothing else is due.
+    ///
+    /// An optimisation, never other semantics: `Some` is the instant and the verdict that [`judge`](Self::judge) would
+    /// have answered to a batch of this check, and `None` means that nothing was done. Where it is inlined, neither a
+    /// batch nor a list of verdicts is built for the hit of an ordinary key.
+    #[inline]
+    fn judge_at_hand(&self, check: &Check<'_>) -> Option<(Timestamp, Verdict)> {
+        let _ = check;
+        None
+    }
 }
 
 /// What a store can do beyond the least.

@@ -65,6 +65,10 @@ pub(crate) struct Entry {
 /// How long a state that was judged at a named instant stays at least, since the clock knows nothing of that instant.
 pub(crate) const NAMED_FLOOR: u64 = 60_000_000;
 
+/// How long a key stays after its state is as good as never seen, so that one that is hit every few seconds under a
+/// fast limit does not come and go.
+const GRACE: u64 = 10_000_000;
+
 /// 2^20 microseconds, about a second: the unit of a coarse stamp.
 const COARSE: u32 = 20;
 
@@ -89,7 +93,7 @@ impl Entry {
             named: false,
             forgiven: false,
         };
-        entry.mark(moment);
+        entry.mark_clock(moment);
         entry
     }
 
@@ -109,7 +113,7 @@ impl Entry {
 
     #[inline]
     pub(crate) fn is(&self, key: &Key<'_>) -> bool {
-        self.digest == halves(key.digest()) && self.subject[..] == *key.subject()
+        self.digest == halves(key.digest()) && same_bytes(&self.subject, key.subject())
     }
 
     pub(crate) const fn digest(&self) -> [u64; 2] {
@@ -120,27 +124,24 @@ impl Entry {
         &self.subject
     }
 
-    /// Judges `op` by `rule` and keeps what it leaves.
-    #[inline]
-    pub(crate) fn step(&mut self, rule: &Rule, moment: Moment, op: Op) -> Verdict {
-        let verdict = match (rule, &mut self.state) {
+    /// Judges `op` by `rule` at `now` on the store's clock, and keeps what it leaves.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, rule: &Rule, now: Timestamp, op: Op) -> Verdict {
+        if !matches!(op, Op::Peek(_)) {
+            self.used = true;
+            self.named = false;
+        }
+        match (rule, &mut self.state) {
             (Rule::Bucket(rule), State::Bucket(bucket)) => {
-                let (kept, verdict) = rule.step(Some(*bucket), moment.judged, op);
+                let (kept, verdict) = rule.step(Some(*bucket), now, op);
                 if let Some(kept) = kept {
                     *bucket = kept;
                     self.pace = Pace::of_bucket(rule);
                 }
                 verdict
             }
-            _ => self.step_any(rule, moment.judged, op),
-        };
-        if !matches!(op, Op::Peek(_)) {
-            self.used = true;
-            if moment.named || self.named {
-                self.mark(moment);
-            }
+            _ => self.step_any(rule, now, op),
         }
-        verdict
     }
 
     #[inline(never)]
@@ -175,12 +176,17 @@ impl Entry {
         }
         self.put_state(state, check.policy.rule());
         self.used = true;
-        self.mark(moment);
+        self.mark(check.op, moment);
     }
 
     /// Notes by which clock the state was judged.
-    #[cold]
-    pub(crate) fn mark(&mut self, moment: Moment) {
+    pub(crate) fn mark(&mut self, op: Op, moment: Moment) {
+        if !matches!(op, Op::Peek(_)) {
+            self.mark_clock(moment);
+        }
+    }
+
+    fn mark_clock(&mut self, moment: Moment) {
         self.named = moment.named;
         if moment.named {
             self.stamp = coarse(moment.clock);
@@ -194,7 +200,7 @@ impl Entry {
     /// Whether it may go because its time is over, as the store's clock has it.
     pub(crate) fn is_idle(&self, clock: Timestamp) -> bool {
         if !self.named {
-            return self.expiry() <= clock.as_micros();
+            return self.expiry().saturating_add(GRACE) <= clock.as_micros();
         }
         let passed = coarse(clock).wrapping_sub(self.stamp).cast_signed();
         let floor = self.pace.lifetime(&self.state).max(NAMED_FLOOR);
@@ -220,6 +226,26 @@ const NOTHING: State = State::FixedWindow(FixedWindowState {
     start: Timestamp::EPOCH,
     count: 0,
 });
+
+/// Equality, where most subjects have 8 to 16 bytes: those are two numbers, and need no call.
+#[inline]
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    if a.len() > 16 {
+        return a == b;
+    }
+    match (
+        (a.first_chunk::<8>(), a.last_chunk::<8>()),
+        (b.first_chunk::<8>(), b.last_chunk::<8>()),
+    ) {
+        ((Some(a_first), Some(a_last)), (Some(b_first), Some(b_last))) => {
+            a_first == b_first && a_last == b_last
+        }
+        _ => a == b,
+    }
+}
 
 fn coarse(clock: Timestamp) -> u32 {
     // Only differences count, so the bits above may go.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tollgate_core::{
-    Batch, Capabilities, Clock, InProcessStore, Key, Result, Store, Timestamp, Verdicts,
+    Batch, Capabilities, Check, Clock, InProcessStore, Key, Result, Store, Timestamp, Verdict, Verdicts,
 };
 
 use crate::builder::MemoryStoreBuilder;
@@ -16,7 +16,7 @@ use crate::clock::TscClock;
 use crate::entry::Moment;
 use crate::shard::{News, Promotion};
 use crate::stats::Stats;
-use crate::table::{After, Table};
+use crate::table::Table;
 
 /// A [`Store`] in this process: exact, bounded, and without a thread, a task or a call for anybody to make.
 ///
@@ -94,7 +94,6 @@ impl<C: Clock, H: BuildHasher + Send + Sync + 'static> MemoryStore<C, H> {
         }
     }
 
-    #[inline]
     fn moment(&self, at: Option<Timestamp>) -> Moment {
         let now = self.core.clock.now();
         match at {
@@ -134,16 +133,8 @@ impl<C: Clock, H: BuildHasher + Send + Sync + 'static> MemoryStore<C, H> {
         }
     }
 
-    #[inline]
-    fn follow_up(&self, after: After) {
-        match after {
-            After::Nothing => {}
-            After::Touch(hash) => self.touch(hash),
-            After::Tell(news) => self.tell(news),
-        }
-    }
-
     #[cold]
+    #[inline(never)]
     fn touch(&self, hash: u64) {
         // The clerk may just have let it go: then it comes back, and is asked after in a while.
         if !self.clerk.touch(hash) {
@@ -176,19 +167,31 @@ impl<C: Clock, H: BuildHasher> Core<C, H> {
 }
 
 impl<C: Clock, H: BuildHasher + Send + Sync + 'static> InProcessStore for MemoryStore<C, H> {
-    #[inline]
     fn judge(&self, batch: &Batch<'_>) -> Result<Verdicts> {
-        let at = batch.instant();
-        if let [check] = batch.checks() {
-            let (moment, verdict, after) = self.core.table.judge(check, || self.moment(at));
-            self.follow_up(after);
-            self.do_chores(moment.clock);
-            return Ok(Verdicts::one(moment.judged, verdict));
-        }
-        let (moment, verdicts, news) = self.core.table.judge_many(batch, || self.moment(at));
+        let table = &self.core.table;
+        let moment = || self.moment(batch.instant());
+        let (moment, verdicts, news) = match batch.checks() {
+            [check] => {
+                let (moment, verdict, news) = table.judge(check, moment);
+                (moment, Verdicts::one(moment.judged, verdict), news)
+            }
+            _ => table.judge_many(batch, moment),
+        };
         self.tell(news);
         self.do_chores(moment.clock);
         Ok(verdicts)
+    }
+
+    // Inlined, the check is never built: its parts stay in registers.
+    #[inline(always)]
+    fn judge_at_hand(&self, check: &Check<'_>) -> Option<(Timestamp, Verdict)> {
+        let (hash, now, verdict, stale) =
+            (self.core.table).judge_known(check, || self.core.clock.now())?;
+        if stale {
+            self.touch(hash);
+        }
+        self.do_chores(now);
+        Some((now, verdict))
     }
 }
 

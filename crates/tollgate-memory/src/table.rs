@@ -19,15 +19,6 @@ pub(crate) struct Table<H, L = parking_lot::Mutex<Shard>> {
     population: Population,
 }
 
-/// What a judgement leaves to do once no shard is locked any more.
-#[derive(Debug)]
-pub(crate) enum After {
-    Nothing,
-    /// The clerk has not heard of this key for a while.
-    Touch(u64),
-    Tell(News),
-}
-
 /// Keys in one shard when the table is full: few enough that a shard grows within a fraction of a millisecond.
 const KEYS_PER_SHARD: usize = 2048;
 const MIN_SHARDS: usize = 16;
@@ -54,50 +45,63 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         &self.population
     }
 
-    /// Judges one check at the moment that `moment` reads once the key is locked: no other call on the key comes
-    /// between the reading and the charge.
+    /// Whether the clerk should hear that a key is in use. Notes that it will.
     #[inline]
-    pub(crate) fn judge(
-        &self,
-        check: &Check<'_>,
-        moment: impl FnOnce() -> Moment,
-    ) -> (Moment, Verdict, After) {
-        let hash = self.hash(&check.key);
-        let mut shard = self.shard(hash).lock();
-        let moment = moment();
-        let Some(entry) = (shard.entries).find_mut(hash, |entry| entry.is(&check.key)) else {
-            return self.judge_new(shard, hash, check, moment);
-        };
-        let verdict = entry.step(check.policy.rule(), moment, check.op);
-        let after = if entry.resident && self.is_stale(entry) {
-            After::Touch(hash)
-        } else {
-            After::Nothing
-        };
-        (moment, verdict, after)
-    }
-
-    #[inline(never)]
-    fn judge_new<'a>(
-        &'a self,
-        mut shard: L::Guard<'a>,
-        hash: u64,
-        check: &Check<'_>,
-        moment: Moment,
-    ) -> (Moment, Verdict, After) {
-        let mut context = self.context();
-        let verdict = shard.judge_new(hash, check, moment, &mut context);
-        (moment, verdict, After::Tell(context.news))
-    }
-
-    /// Whether the clerk should hear that a resident is in use. Notes that it will.
-    fn is_stale(&self, entry: &mut Entry) -> bool {
+    pub(crate) fn is_stale(&self, entry: &mut Entry) -> bool {
+        if !entry.resident {
+            return false;
+        }
         let epoch = self.population.epoch();
         let stale = entry.stamp != epoch && !entry.named;
         if stale {
             entry.stamp = epoch;
         }
         stale
+    }
+
+    /// Judges a key that has an entry, at the instant that `clock` shows once the key is locked: no other call on the key
+    /// comes between the reading and the charge.
+    ///
+    /// Returns the key's hash, the instant, the verdict, and whether the clerk should hear that the key is in use.
+    #[inline(always)]
+    pub(crate) fn judge_known(
+        &self,
+        check: &Check<'_>,
+        clock: impl FnOnce() -> Timestamp,
+    ) -> Option<(u64, Timestamp, Verdict, bool)> {
+        let hash = self.hash(&check.key);
+        let mut shard = self.shard(hash).lock();
+        let entry = (shard.entries).find_mut(hash, |entry| entry.is(&check.key))?;
+        let now = clock();
+        let verdict = entry.step(check.policy.rule(), now, check.op);
+        Some((hash, now, verdict, self.is_stale(entry)))
+    }
+
+    /// Judges one check at the moment that `moment` reads once the key is locked.
+    pub(crate) fn judge(
+        &self,
+        check: &Check<'_>,
+        moment: impl FnOnce() -> Moment,
+    ) -> (Moment, Verdict, News) {
+        let hash = self.hash(&check.key);
+        let mut shard = self.shard(hash).lock();
+        let moment = moment();
+        let mut context = self.context();
+        let verdict = match shard
+            .entries
+            .find_mut(hash, |entry| entry.is(&check.key))
+        {
+            None => shard.judge_new(hash, check, moment, &mut context),
+            Some(entry) => {
+                let verdict = entry.step(check.policy.rule(), moment.judged, check.op);
+                entry.mark(check.op, moment);
+                if self.is_stale(entry) {
+                    context.news.touched.push(hash);
+                }
+                verdict
+            }
+        };
+        (moment, verdict, context.news)
     }
 
     /// Judges a batch as one: every shard that a key of it lies in is locked, in the order of the shards, before the
@@ -156,7 +160,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
                     .find_mut(*hash, |entry| entry.is(&check.key));
                 if let Some(entry) = entry {
                     entry.conclude(state, check, moment);
-                    if entry.resident && self.is_stale(entry) {
+                    if self.is_stale(entry) {
                         context.news.touched.push(*hash);
                     }
                 }
@@ -222,7 +226,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
     }
 
     #[inline]
-    fn hash(&self, key: &Key<'_>) -> u64 {
+    pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
         self.hash_parts(crate::entry::halves(key.digest()), key.subject())
     }
 
@@ -230,7 +234,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         self.hash_parts(entry.digest(), entry.subject())
     }
 
-    #[inline]
+    #[inline(always)]
     fn hash_parts(&self, digest: [u64; 2], subject: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         // Half a cryptographic hash tells spaces apart well enough for a hash; equality looks at all of it.
@@ -246,7 +250,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
     }
 
     #[inline]
-    fn shard(&self, hash: u64) -> &L {
+    pub(crate) fn shard(&self, hash: u64) -> &L {
         &self.shards[self.index(hash)]
     }
 }

@@ -90,7 +90,8 @@ impl BucketRule {
 
     /// Judges `op` on `state` at `now`: what to keep (`None` leaves the state as it is), and the verdict.
     #[must_use]
-    #[inline]
+    // Inlined into a store's own hit, the state stays in registers: a third of a hit in memory.
+    #[inline(always)]
     pub fn step(
         &self,
         state: Option<BucketState>,
@@ -176,6 +177,7 @@ impl BucketRule {
     ///
     /// What was charged too much is given back as far as the hit's own units have not drained yet, first in first out;
     /// they end at the level the hit left behind. What was used on top is charged even past the limit.
+    #[cold]
     fn settled(&self, level: u64, now: Timestamp, settlement: &Settlement) -> u64 {
         let charged = settlement.charged.get();
         if settlement.actual > charged {

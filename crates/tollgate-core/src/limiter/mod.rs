@@ -198,32 +198,33 @@ impl<S: Store> Limiter<S> {
     }
 
     #[inline]
+    fn judged(&self, verdicts: Verdicts, op: Op) -> Decision<'_> {
+        let charges = matches!(op, Op::Hit(_));
+        Decision::judged(&self.policies, verdicts, op.cost(), charges)
+    }
+
     fn decide(&self, answer: Result<Verdicts>, op: Op) -> Result<Decision<'_>> {
         match answer {
             Ok(verdicts) if verdicts.as_slice().len() == self.policies.len() => {
-                Ok(Decision::judged(
-                    &self.policies,
-                    verdicts,
-                    op.cost(),
-                    matches!(op, Op::Hit(_)),
-                ))
+                Ok(self.judged(verdicts, op))
             }
-            Ok(verdicts) => {
-                let (asked, answered) = (self.policies.len(), verdicts.as_slice().len());
-                self.fail(
-                    Error::new(
-                        ErrorKind::Other,
-                        format!("{asked} checks had {answered} answers"),
-                    ),
-                    op,
-                )
-            }
-            Err(error) => self.fail(error, op),
+            Ok(verdicts) => self.fail(self.miscounted(&verdicts), op.cost()),
+            Err(error) => self.fail(error, op.cost()),
         }
     }
 
     #[cold]
-    fn fail(&self, error: Error, op: Op) -> Result<Decision<'_>> {
+    fn miscounted(&self, verdicts: &Verdicts) -> Error {
+        let (asked, answered) = (self.policies.len(), verdicts.as_slice().len());
+        Error::new(
+            ErrorKind::Other,
+            format!("{asked} checks had {answered} answers"),
+        )
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail(&self, error: Error, cost: Cost) -> Result<Decision<'_>> {
         if error.kind().is_callers_fault() {
             return Err(error);
         }
@@ -231,7 +232,7 @@ impl<S: Store> Limiter<S> {
             &self.policies,
             error,
             self.failure_mode,
-            op.cost(),
+            cost,
         ))
     }
 }
@@ -266,17 +267,21 @@ impl<S: InProcessStore> Limiter<S> {
 
     #[inline]
     fn ask_now(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
-        let answer = if let [only] = self.policies.bound() {
-            let check = Check {
-                key: Key::new(&only.space, subject)?,
-                policy: &only.policy,
-                op,
-            };
-            self.store.judge(&Batch::of_one(&check).at(self.instant()))
-        } else {
-            let checks = self.checks(subject, op)?;
-            self.store.judge(&Batch::new(&checks)?.at(self.instant()))
-        };
+        if let (None, [only]) = (&self.clock, self.policies.bound())
+            && let Some(key) = Key::verbatim(&only.space, subject)
+        {
+            let policy = &only.policy;
+            if let Some((at, verdict)) = self.store.judge_at_hand(&Check { key, policy, op }) {
+                return Ok(self.judged(Verdicts::one(at, verdict), op));
+            }
+        }
+        self.ask_in_full_now(subject, op)
+    }
+
+    #[inline(never)]
+    fn ask_in_full_now(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
+        let checks = self.checks(subject, op)?;
+        let answer = self.store.judge(&Batch::new(&checks)?.at(self.instant()));
         self.decide(answer, op)
     }
 }
