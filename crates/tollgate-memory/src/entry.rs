@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::algorithm::FixedWindowState;
-use tollgate_core::{Check, Key, Op, Rule, State, Timestamp, Verdict};
+use tollgate_core::{Check, Cost, Key, Op, Rule, State, Timestamp, Verdict};
 
 use crate::pace::Pace;
 
@@ -140,11 +140,20 @@ impl Entry {
                 }
                 verdict
             }
-            _ => self.step_any(rule, now, op),
+            // Only plain numbers leave here, so that the operation is never built for a bucket.
+            _ => match op {
+                Op::Hit(cost) => self.hit_any(rule, now, cost),
+                Op::Peek(cost) => self.step_any(rule, now, Op::Peek(cost)),
+                Op::Settle(settlement) => self.step_any(rule, now, Op::Settle(settlement)),
+            },
         }
     }
 
     #[inline(never)]
+    fn hit_any(&mut self, rule: &Rule, now: Timestamp, cost: Cost) -> Verdict {
+        self.step_any(rule, now, Op::Hit(cost))
+    }
+
     fn step_any(&mut self, rule: &Rule, now: Timestamp, op: Op) -> Verdict {
         let mut state = Some(self.take_state());
         let verdict = rule.step(&mut state, now, op);

@@ -197,16 +197,15 @@ impl<S: Store> Limiter<S> {
         self.clock.as_ref().map(|clock| clock.now())
     }
 
-    #[inline]
-    fn judged(&self, verdicts: Verdicts, op: Op) -> Decision<'_> {
-        let charges = matches!(op, Op::Hit(_));
-        Decision::judged(&self.policies, verdicts, op.cost(), charges)
-    }
-
     fn decide(&self, answer: Result<Verdicts>, op: Op) -> Result<Decision<'_>> {
         match answer {
             Ok(verdicts) if verdicts.as_slice().len() == self.policies.len() => {
-                Ok(self.judged(verdicts, op))
+                Ok(Decision::judged(
+                    &self.policies,
+                    verdicts,
+                    op.cost(),
+                    matches!(op, Op::Hit(_)),
+                ))
             }
             Ok(verdicts) => self.fail(self.miscounted(&verdicts), op.cost()),
             Err(error) => self.fail(error, op.cost()),
@@ -244,7 +243,7 @@ impl<S: InProcessStore> Limiter<S> {
     /// As [`hit`](Self::hit).
     #[inline]
     pub fn hit_now(&self, subject: impl AsRef<[u8]>) -> Result<Decision<'_>> {
-        self.ask_now(subject.as_ref(), Op::Hit(Cost::ONE))
+        self.ask_now::<true>(subject.as_ref(), Cost::ONE)
     }
 
     /// [`hit_n`](Self::hit_n) without a future.
@@ -253,7 +252,7 @@ impl<S: InProcessStore> Limiter<S> {
     /// As [`hit_n`](Self::hit_n).
     #[inline]
     pub fn hit_n_now(&self, subject: impl AsRef<[u8]>, units: u64) -> Result<Decision<'_>> {
-        self.ask_now(subject.as_ref(), Op::Hit(Cost::new(units)?))
+        self.ask_now::<true>(subject.as_ref(), Cost::new(units)?)
     }
 
     /// [`peek`](Self::peek) without a future.
@@ -262,24 +261,42 @@ impl<S: InProcessStore> Limiter<S> {
     /// As [`hit`](Self::hit).
     #[inline]
     pub fn peek_now(&self, subject: impl AsRef<[u8]>) -> Result<Decision<'_>> {
-        self.ask_now(subject.as_ref(), Op::Peek(Cost::ONE))
+        self.ask_now::<false>(subject.as_ref(), Cost::ONE)
     }
 
+    // Whether it charges is known when it is compiled, and only plain numbers leave it: so an ordinary hit stays in
+    // registers.
     #[inline]
-    fn ask_now(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
+    fn ask_now<const CHARGES: bool>(&self, subject: &[u8], cost: Cost) -> Result<Decision<'_>> {
         if let (None, [only]) = (&self.clock, self.policies.bound())
             && let Some(key) = Key::verbatim(&only.space, subject)
         {
+            let op = if CHARGES {
+                Op::Hit(cost)
+            } else {
+                Op::Peek(cost)
+            };
             let policy = &only.policy;
             if let Some((at, verdict)) = self.store.judge_at_hand(&Check { key, policy, op }) {
-                return Ok(self.judged(Verdicts::one(at, verdict), op));
+                let verdicts = Verdicts::one(at, verdict);
+                return Ok(Decision::judged(&self.policies, verdicts, cost, CHARGES));
             }
         }
-        self.ask_in_full_now(subject, op)
+        self.ask_in_full_now(subject, cost, CHARGES)
     }
 
     #[inline(never)]
-    fn ask_in_full_now(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
+    fn ask_in_full_now(
+        &self,
+        subject: &[u8],
+        cost: Cost,
+        charges: bool,
+    ) -> Result<Decision<'_>> {
+        let op = if charges {
+            Op::Hit(cost)
+        } else {
+            Op::Peek(cost)
+        };
         let checks = self.checks(subject, op)?;
         let answer = self.store.judge(&Batch::new(&checks)?.at(self.instant()));
         self.decide(answer, op)
