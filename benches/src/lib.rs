@@ -69,6 +69,32 @@ pub fn subjects(count: u32) -> Vec<String> {
     (0..count).map(|n| format!("user:{n:07}")).collect()
 }
 
+/// `count` subjects, `keys` different ones in turn.
+#[must_use]
+pub fn names_in_turn(keys: u32, count: usize) -> Vec<String> {
+    subjects(keys).into_iter().cycle().take(count).collect()
+}
+
+/// Hits every subject twice, so that all of them are known and in use.
+///
+/// # Panics
+/// If a hit is denied.
+pub fn warm_tollgate(limiter: &Limiter<MemoryStore>, names: &[String]) {
+    for name in names.iter().chain(names) {
+        assert!(hit(limiter, name), "there is plenty");
+    }
+}
+
+/// Hits every subject twice, so that all of them are known and in use.
+///
+/// # Panics
+/// If a hit is denied.
+pub fn warm_governor(limiter: &DefaultKeyedRateLimiter<String>, names: &[String]) {
+    for name in names.iter().chain(names) {
+        assert!(check(limiter, name), "there is plenty");
+    }
+}
+
 /// `count` indices below `subjects`, distributed by Zipf's law with exponent 1, always the same.
 ///
 /// # Panics

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::algorithm::FixedWindowState;
-use tollgate_core::{Check, Cost, Key, Op, Rule, State, Timestamp, Verdict};
+use tollgate_core::{Key, Op, Rule, State, Timestamp, Verdict};
 
 use crate::pace::Pace;
 
@@ -124,40 +124,12 @@ impl Entry {
         &self.subject
     }
 
-    /// Judges `op` by `rule` at `now` on the store's clock, and keeps what it leaves.
-    #[inline(always)]
-    pub(crate) fn step(&mut self, rule: &Rule, now: Timestamp, op: Op) -> Verdict {
-        if !matches!(op, Op::Peek(_)) {
-            self.used = true;
-            self.named = false;
-        }
-        match (rule, &mut self.state) {
-            (Rule::Bucket(rule), State::Bucket(bucket)) => {
-                let (kept, verdict) = rule.step(Some(*bucket), now, op);
-                if let Some(kept) = kept {
-                    *bucket = kept;
-                    self.pace = Pace::of_bucket(rule);
-                }
-                verdict
-            }
-            // Only plain numbers leave here, so that the operation is never built for a bucket.
-            _ => match op {
-                Op::Hit(cost) => self.hit_any(rule, now, cost),
-                Op::Peek(cost) => self.step_any(rule, now, Op::Peek(cost)),
-                Op::Settle(settlement) => self.step_any(rule, now, Op::Settle(settlement)),
-            },
-        }
-    }
-
-    #[inline(never)]
-    fn hit_any(&mut self, rule: &Rule, now: Timestamp, cost: Cost) -> Verdict {
-        self.step_any(rule, now, Op::Hit(cost))
-    }
-
-    fn step_any(&mut self, rule: &Rule, now: Timestamp, op: Op) -> Verdict {
+    /// Judges `op` by `rule`, and keeps what it leaves.
+    pub(crate) fn step(&mut self, rule: &Rule, moment: Moment, op: Op) -> Verdict {
         let mut state = Some(self.take_state());
-        let verdict = rule.step(&mut state, now, op);
+        let verdict = rule.step(&mut state, moment.judged, op);
         self.put_state(state, rule);
+        self.mark(op, moment);
         verdict
     }
 
@@ -175,26 +147,17 @@ impl Entry {
         self.state = state;
     }
 
-    /// Puts back what a batch made of the state.
-    pub(crate) fn conclude(&mut self, state: Option<State>, check: &Check<'_>, moment: Moment) {
-        if matches!(check.op, Op::Peek(_)) {
-            if let Some(state) = state {
-                self.state = state;
-            }
+    /// Notes that a hit or a settlement was judged, and by which clock.
+    #[inline]
+    pub(crate) fn mark(&mut self, op: Op, moment: Moment) {
+        if matches!(op, Op::Peek(_)) {
             return;
         }
-        self.put_state(state, check.policy.rule());
         self.used = true;
-        self.mark(check.op, moment);
+        self.mark_clock(moment);
     }
 
-    /// Notes by which clock the state was judged.
-    pub(crate) fn mark(&mut self, op: Op, moment: Moment) {
-        if !matches!(op, Op::Peek(_)) {
-            self.mark_clock(moment);
-        }
-    }
-
+    #[inline]
     fn mark_clock(&mut self, moment: Moment) {
         self.named = moment.named;
         if moment.named {

@@ -186,7 +186,7 @@ impl<C: Clock, H: BuildHasher + Send + Sync + 'static> InProcessStore for Memory
     #[inline(always)]
     fn judge_at_hand(&self, check: &Check<'_>) -> Option<(Timestamp, Verdict)> {
         let (hash, now, verdict, stale) =
-            (self.core.table).judge_known(check, || self.core.clock.now())?;
+            (self.core.table).judge_bucket(check, || self.core.clock.now())?;
         if stale {
             self.touch(hash);
         }

@@ -4,9 +4,10 @@ use std::hash::{BuildHasher, Hasher};
 
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
-use tollgate_core::{Batch, Check, Key, Op, State, Timestamp, Verdict, Verdicts};
+use tollgate_core::{Batch, Check, Key, Op, Rule, State, Timestamp, Verdict, Verdicts};
 
 use crate::entry::{Entry, Moment};
+use crate::pace::Pace;
 use crate::population::Population;
 use crate::shard::{Context, News, Shard};
 use crate::sync::Lock;
@@ -59,21 +60,32 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         stale
     }
 
-    /// Judges a key that has an entry, at the instant that `clock` shows once the key is locked: no other call on the key
-    /// comes between the reading and the charge.
+    /// Judges a bucket that is at hand, at the instant that `clock` shows once the key is locked: no other call on the key
+    /// comes between the reading and the charge. `None` means that nothing was done.
     ///
     /// Returns the key's hash, the instant, the verdict, and whether the clerk should hear that the key is in use.
     #[inline(always)]
-    pub(crate) fn judge_known(
+    pub(crate) fn judge_bucket(
         &self,
         check: &Check<'_>,
         clock: impl FnOnce() -> Timestamp,
     ) -> Option<(u64, Timestamp, Verdict, bool)> {
+        let Rule::Bucket(rule) = check.policy.rule() else {
+            return None;
+        };
         let hash = self.hash(&check.key);
         let mut shard = self.shard(hash).lock();
         let entry = (shard.entries).find_mut(hash, |entry| entry.is(&check.key))?;
+        let State::Bucket(bucket) = &mut entry.state else {
+            return None;
+        };
         let now = clock();
-        let verdict = entry.step(check.policy.rule(), now, check.op);
+        let (kept, verdict) = rule.step(Some(*bucket), now, check.op);
+        if let Some(kept) = kept {
+            *bucket = kept;
+            entry.pace = Pace::of_bucket(rule);
+        }
+        entry.mark(check.op, Moment::of_clock(now));
         Some((hash, now, verdict, self.is_stale(entry)))
     }
 
@@ -93,8 +105,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         {
             None => shard.judge_new(hash, check, moment, &mut context),
             Some(entry) => {
-                let verdict = entry.step(check.policy.rule(), moment.judged, check.op);
-                entry.mark(check.op, moment);
+                let verdict = entry.step(check.policy.rule(), moment, check.op);
                 if self.is_stale(entry) {
                     context.news.touched.push(hash);
                 }
@@ -159,7 +170,8 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
                     .entries
                     .find_mut(*hash, |entry| entry.is(&check.key));
                 if let Some(entry) = entry {
-                    entry.conclude(state, check, moment);
+                    entry.put_state(state, check.policy.rule());
+                    entry.mark(check.op, moment);
                     if self.is_stale(entry) {
                         context.news.touched.push(*hash);
                     }
@@ -237,10 +249,9 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
     #[inline(always)]
     fn hash_parts(&self, digest: [u64; 2], subject: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
-        // Half a cryptographic hash tells spaces apart well enough for a hash; equality looks at all of it.
-        hasher.write_u64(digest[0]);
         hasher.write(subject);
-        hasher.finish()
+        // Half a cryptographic hash tells spaces apart well enough here; equality looks at all of it.
+        hasher.finish() ^ digest[0]
     }
 
     #[inline]

@@ -163,13 +163,8 @@ impl<S: Store> Limiter<S> {
     }
 
     async fn ask(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
-        let bound = self.policies.bound();
-        let answer = if let [only] = bound {
-            let check = Check {
-                key: Key::new(&only.space, subject)?,
-                policy: &only.policy,
-                op,
-            };
+        let answer = if let [only] = self.policies.bound() {
+            let check = only.check(subject, op)?;
             self.store
                 .apply(Batch::of_one(&check).at(self.instant()))
                 .await
@@ -183,14 +178,8 @@ impl<S: Store> Limiter<S> {
     }
 
     fn checks<'a>(&'a self, subject: &'a [u8], op: Op) -> Result<Vec<Check<'a>>> {
-        let check = |bound: &'a policies::Bound| {
-            Ok(Check {
-                key: Key::new(&bound.space, subject)?,
-                policy: &bound.policy,
-                op,
-            })
-        };
-        self.policies.bound().iter().map(check).collect()
+        let bound = self.policies.bound().iter();
+        bound.map(|bound| bound.check(subject, op)).collect()
     }
 
     fn instant(&self) -> Option<Timestamp> {
@@ -297,8 +286,13 @@ impl<S: InProcessStore> Limiter<S> {
         } else {
             Op::Peek(cost)
         };
-        let checks = self.checks(subject, op)?;
-        let answer = self.store.judge(&Batch::new(&checks)?.at(self.instant()));
+        let answer = if let [only] = self.policies.bound() {
+            let check = only.check(subject, op)?;
+            self.store.judge(&Batch::of_one(&check).at(self.instant()))
+        } else {
+            let checks = self.checks(subject, op)?;
+            self.store.judge(&Batch::new(&checks)?.at(self.instant()))
+        };
         self.decide(answer, op)
     }
 }

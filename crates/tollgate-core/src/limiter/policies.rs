@@ -3,9 +3,10 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::batch::Batch;
+use crate::algorithm::Op;
+use crate::batch::{Batch, Check};
 use crate::error::{Error, ErrorKind, Result};
-use crate::key::Space;
+use crate::key::{Key, Space};
 use crate::policy::Policy;
 use crate::quota::Quota;
 
@@ -38,6 +39,17 @@ struct Inner {
 pub(crate) struct Bound {
     pub(crate) policy: Policy,
     pub(crate) space: Space,
+}
+
+impl Bound {
+    /// The question whether `subject` may do `op` under this policy.
+    pub(crate) fn check<'a>(&'a self, subject: &'a [u8], op: Op) -> Result<Check<'a>> {
+        Ok(Check {
+            key: Key::new(&self.space, subject)?,
+            policy: &self.policy,
+            op,
+        })
+    }
 }
 
 impl Policies {
