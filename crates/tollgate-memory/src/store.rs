@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tollgate_core::{
-    Batch, Capabilities, Check, Clock, InProcessStore, Key, Result, Store, Timestamp, Verdict, Verdicts,
+    Batch, Capabilities, Check, Clock, InProcessStore, Key, Result, Store, Timestamp, Verdict,
+    Verdicts,
 };
 
 use crate::builder::MemoryStoreBuilder;

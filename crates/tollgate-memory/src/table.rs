@@ -99,10 +99,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         let mut shard = self.shard(hash).lock();
         let moment = moment();
         let mut context = self.context();
-        let verdict = match shard
-            .entries
-            .find_mut(hash, |entry| entry.is(&check.key))
-        {
+        let verdict = match shard.entries.find_mut(hash, |entry| entry.is(&check.key)) {
             None => shard.judge_new(hash, check, moment, &mut context),
             Some(entry) => {
                 let verdict = entry.step(check.policy.rule(), moment, check.op);
