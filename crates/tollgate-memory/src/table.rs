@@ -265,3 +265,6 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
 
 /// Ticks in which every shard is swept once.
 pub(crate) const ROUND: u64 = 512;
+
+#[cfg(test)]
+mod interleavings;
