@@ -1,7 +1,11 @@
 //! Instructions of a thousand hits, Tollgate's memory store and governor's keyed limiter side by side.
 //!
 //! The bar is 0.70 of governor's count, on one hot key and over a thousand keys.
-#![expect(missing_docs, reason = "the harness makes public items of the functions")]
+#![expect(
+    missing_docs,
+    unused_qualifications,
+    reason = "the harness makes public items of the functions, and writes paths in full"
+)]
 
 use std::hint::black_box;
 
