@@ -11,7 +11,7 @@ use moka::sync::Cache;
 use crate::population::Population;
 use crate::shard::Promotion;
 
-/// What the clerk keeps of a key: how many microseconds it had to live when last heard of.
+/// What the clerk keeps of a key: for how many microseconds it stays if nothing more is heard of it.
 type Lifetime = u64;
 
 /// Decides which of the keys in use leave: those that nobody uses any more, and the least recently used for capacity.
@@ -49,7 +49,7 @@ impl Clerk {
         }
     }
 
-    /// Takes a key over, or learns how long it has left to live.
+    /// Takes a key over, or learns that it stays for longer.
     pub(crate) fn take(&self, (hash, lifetime): Promotion, population: &Population) {
         self.cache.insert(hash, lifetime.min(Self::MAX_LIFETIME));
         let taken = self.taken.fetch_add(1, Ordering::Relaxed) + 1;
@@ -119,5 +119,66 @@ impl Hasher for Identity {
 
     fn finish(&self) -> u64 {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread::sleep;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    type Released = Arc<Mutex<Vec<(u64, bool)>>>;
+
+    fn clerk(capacity: u64) -> (Clerk, Released) {
+        let released = Released::default();
+        let listener = Arc::clone(&released);
+        let clerk = Clerk::new(capacity, move |hash, for_capacity| {
+            listener.lock().push((hash, for_capacity));
+        });
+        (clerk, released)
+    }
+
+    #[test]
+    fn for_want_of_room_the_least_recently_used_key_leaves() {
+        let (clerk, released) = clerk(3);
+        let population = Population::new(3);
+        for hash in 1..=3 {
+            clerk.take((hash, 60_000_000), &population);
+        }
+        clerk.run();
+        assert!(clerk.touch(1));
+        clerk.take((4, 60_000_000), &population);
+        clerk.run();
+        assert_eq!(*released.lock(), [(2, true)]);
+        assert!(!clerk.touch(2));
+    }
+
+    /// The clerk keeps real time, so this takes some: until the short-lived key has left, however long that takes.
+    #[test]
+    fn a_key_leaves_when_its_own_time_is_over() {
+        let (clerk, released) = clerk(10);
+        let population = Population::new(10);
+        clerk.take((1, 1_000), &population);
+        clerk.take((2, 30 * 24 * 60 * 60 * 1_000_000), &population);
+        while released.lock().is_empty() {
+            sleep(Duration::from_millis(5));
+            clerk.run();
+        }
+        assert_eq!(*released.lock(), [(1, false)]);
+        assert!(clerk.touch(2), "a month is not over");
+    }
+
+    #[test]
+    fn the_epoch_moves_on_with_every_sixteenth_of_the_capacity_taken_over() {
+        let (clerk, _) = clerk(160);
+        let population = Population::new(160);
+        for hash in 0..25 {
+            clerk.take((hash, 60_000_000), &population);
+        }
+        assert_eq!(population.epoch(), 2);
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct Entry {
 }
 
 /// How long a state that was judged at a named instant stays at least, since the clock knows nothing of that instant.
-pub(crate) const NAMED_FLOOR: u64 = 60_000_000;
+const NAMED_FLOOR: u64 = 60_000_000;
 
 /// How long a key stays after its state is as good as never seen, so that one that is hit every few seconds under a
 /// fast limit does not come and go.
@@ -169,16 +169,27 @@ impl Entry {
         self.pace.expiry(&self.state)
     }
 
+    /// How many microseconds from `clock` on it stays at least; none if it may go because its time is over.
+    pub(crate) fn stays_for(&self, clock: Timestamp) -> u64 {
+        if !self.named {
+            let leaves = self.expiry().saturating_add(GRACE);
+            return leaves.saturating_sub(clock.as_micros());
+        }
+        let seen = u64::from(coarse(clock).wrapping_sub(self.stamp));
+        // A clock that was set back has not passed the stamp yet.
+        let passed = if seen > u64::from(u32::MAX / 2) {
+            0
+        } else {
+            seen << COARSE
+        };
+        let floor = self.pace.lifetime(&self.state).max(NAMED_FLOOR);
+        // One unit more, because both readings were cut off.
+        (floor + (1 << COARSE)).saturating_sub(passed)
+    }
+
     /// Whether it may go because its time is over, as the store's clock has it.
     pub(crate) fn is_idle(&self, clock: Timestamp) -> bool {
-        if !self.named {
-            return self.expiry().saturating_add(GRACE) <= clock.as_micros();
-        }
-        let passed = coarse(clock).wrapping_sub(self.stamp).cast_signed();
-        let floor = self.pace.lifetime(&self.state).max(NAMED_FLOOR);
-        // One more unit, because both readings were cut off.
-        let floor = (floor >> COARSE) + 1;
-        u64::try_from(passed).is_ok_and(|passed| passed > floor)
+        self.stays_for(clock) == 0
     }
 
     /// Whether the state still counts at `moment`, as far as its clock can tell.

@@ -4,7 +4,7 @@ use hashbrown::HashTable;
 use smallvec::SmallVec;
 use tollgate_core::{Check, Key, Op, State, Timestamp, Verdict};
 
-use crate::entry::{Entry, Moment, NAMED_FLOOR, halves};
+use crate::entry::{Entry, Moment, halves};
 use crate::overflow::{Forgotten, Origin, Overflow};
 use crate::pace::Pace;
 use crate::population::Population;
@@ -18,7 +18,7 @@ pub(crate) struct Shard {
     hand: usize,
 }
 
-/// A key that the clerk takes over: its hash, and how many microseconds it has to live.
+/// A key that the clerk takes over: its hash, and for how many microseconds it stays at least.
 pub(crate) type Promotion = (u64, u64);
 
 /// What the clerk has to hear, once no shard is locked any more.
@@ -177,9 +177,8 @@ impl Shard {
                 if context.news.promoted.len() < Self::MAX_PROMOTIONS {
                     entry.resident = true;
                     entry.stamp = context.population.epoch();
-                    let lives = entry.expiry().saturating_sub(moment.clock.as_micros());
-                    let hash = (context.hash_of)(entry);
-                    context.news.promoted.push((hash, lives));
+                    let promotion = ((context.hash_of)(entry), entry.stays_for(moment.clock));
+                    context.news.promoted.push(promotion);
                     continue;
                 }
             }
@@ -236,7 +235,7 @@ impl Shard {
         }
     }
 
-    /// Takes out the keys that the clerk lets go. Returns how long a key that is still in use has left to live.
+    /// Takes out the keys that the clerk lets go. Returns for how long a key that is still in use stays at least.
     ///
     /// `for_capacity` says that the clerk had no room; otherwise their time was over, as far as it knew.
     pub(crate) fn release(
@@ -247,7 +246,7 @@ impl Shard {
         population: &Population,
         hash_of: impl Fn(&Entry) -> u64,
     ) -> Option<u64> {
-        let mut rearm = None;
+        let mut stays = None;
         // Two keys of one hash are one to the clerk.
         while let Ok(found) = self.entries.find_entry(hash, |entry| {
             entry.resident
@@ -260,14 +259,9 @@ impl Shard {
         }
         let still = |entry: &&Entry| entry.resident && hash_of(entry) == hash;
         for entry in self.entries.iter_hash(hash).filter(still) {
-            let lives = if entry.named {
-                NAMED_FLOOR.max(entry.pace.lifetime(&entry.state))
-            } else {
-                entry.expiry().saturating_sub(moment.clock.as_micros())
-            };
-            rearm = rearm.max(Some(lives));
+            stays = stays.max(Some(entry.stays_for(moment.clock)));
         }
-        rearm
+        stays
     }
 
     fn next_bucket(&mut self) -> usize {

@@ -60,26 +60,32 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         stale
     }
 
-    /// Judges a bucket that is at hand, at the instant that `clock` shows once the key is locked: no other call on the key
-    /// comes between the reading and the charge. `None` means that nothing was done.
+    /// Judges a bucket that is at hand. `None` means that nothing was done.
+    ///
+    /// The clock is read before the key is locked, so that the two waits overlap. Where another call on the key came
+    /// between and read a later instant, the clock is read once more: no charge is ever moved back in time but by a step
+    /// of the clock itself.
     ///
     /// Returns the key's hash, the instant, the verdict, and whether the clerk should hear that the key is in use.
     #[inline(always)]
     pub(crate) fn judge_bucket(
         &self,
         check: &Check<'_>,
-        clock: impl FnOnce() -> Timestamp,
+        clock: impl Fn() -> Timestamp,
     ) -> Option<(u64, Timestamp, Verdict, bool)> {
         let Rule::Bucket(rule) = check.policy.rule() else {
             return None;
         };
+        let mut now = clock();
         let hash = self.hash(&check.key);
         let mut shard = self.shard(hash).lock();
         let entry = (shard.entries).find_mut(hash, |entry| entry.is(&check.key))?;
         let State::Bucket(bucket) = &mut entry.state else {
             return None;
         };
-        let now = clock();
+        if now < bucket.updated {
+            now = once_more(&clock);
+        }
         let (kept, verdict) = rule.step(Some(*bucket), now, check.op);
         if let Some(kept) = kept {
             *bucket = kept;
@@ -263,8 +269,16 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn once_more(clock: &impl Fn() -> Timestamp) -> Timestamp {
+    clock()
+}
+
 /// Ticks in which every shard is swept once.
 pub(crate) const ROUND: u64 = 512;
 
 #[cfg(test)]
 mod interleavings;
+#[cfg(test)]
+mod release;

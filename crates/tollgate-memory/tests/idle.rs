@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use support::{Limit, at, hit, judge};
 use tollgate_memory::{Algorithm, ManualClock, MemoryStore};
@@ -63,26 +63,4 @@ fn a_key_judged_at_named_instants_outlives_them() {
     assert!(!judge(&store, &limit, b"key", hit(1), Some(at(6))).is_allowed());
     pass(&store, &clock, 4 * MINUTE);
     assert_eq!(store.stats().keys, 1, "the busy one");
-}
-
-/// The clerk keeps real time, so this takes some: keys in use of a full store leave once they are idle.
-#[test]
-fn keys_that_the_clerk_took_over_leave_too() {
-    let store = MemoryStore::builder().max_capacity(64).build().unwrap();
-    let limit = Limit::of(Algorithm::TokenBucket, "5/100ms");
-    let keys: Vec<[u8; 2]> = (0..400_u16).map(u16::to_be_bytes).collect();
-    for _ in 0..3 {
-        for key in &keys {
-            let _ = judge(&store, &limit, key, hit(1), None);
-            let _ = judge(&store, &limit, key, hit(1), None);
-        }
-    }
-    assert!(store.stats().keys > 32);
-    let busy = Limit::of(Algorithm::TokenBucket, "1000000/second");
-    let patience = Instant::now() + Duration::from_secs(100);
-    while store.stats().keys > 1 {
-        assert!(Instant::now() < patience, "{:?}", store.stats());
-        std::thread::sleep(Duration::from_millis(20));
-        let _ = judge(&store, &busy, b"busy", hit(1), None);
-    }
 }
