@@ -1,146 +1,146 @@
 //! Tollgate's memory store against governor's keyed limiter, block by block in turn, and the bars it has to pass.
 
 use std::hint::black_box;
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use comfy_table::Table;
-use tollgate_benches::{check, governor, hit, subjects, tollgate, tollgate_of, zipf};
+use governor::DefaultKeyedRateLimiter;
+use tollgate_benches::{
+    check, governor, hit, names_in_turn, subjects, tollgate, tollgate_of, warm_governor,
+    warm_tollgate, zipf,
+};
+use tollgate_memory::{Limiter, MemoryStore};
 
-const BLOCK: usize = 200_000;
-const ROUNDS: usize = 31;
+/// Calls in a block: few enough that most blocks run without an interruption.
+const BLOCK: usize = 4_000;
+const ROUNDS: usize = 500;
 
-/// The median time of one call and the median ratio of two blocks that ran one after the other.
+/// What a call costs here and there, in tenths of a nanosecond.
+///
+/// Blocks run in turn, and of each side the lowest decile counts: what it costs while nobody else wants the machine.
 struct Comparison {
     ours: u128,
     theirs: u128,
-    percent: u128,
 }
 
-fn compare(mut ours: impl FnMut(), mut theirs: impl FnMut(), calls: usize) -> Comparison {
-    let calls = u128::try_from(calls).expect("it fits");
-    let mut time = |block: &mut dyn FnMut()| {
-        let start = Instant::now();
-        block();
-        start.elapsed().as_nanos()
-    };
-    let (mut a, mut b, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        let (one, other) = (time(&mut ours), time(&mut theirs));
-        a.push(one);
-        b.push(other);
-        ratios.push(one * 1_000 / other.max(1));
-    }
-    Comparison {
-        ours: median(a) * 10 / calls,
-        theirs: median(b) * 10 / calls,
-        percent: median(ratios),
-    }
-}
-
-fn median(mut values: Vec<u128>) -> u128 {
-    values.sort_unstable();
-    values[values.len() / 2]
-}
-
-/// Runs `threads` threads that each do `work`.
-fn in_threads(threads: usize, work: impl Fn(usize) + Sync) {
-    std::thread::scope(|scope| {
-        for thread in 0..threads {
-            let work = &work;
-            scope.spawn(move || work(thread));
+impl Comparison {
+    fn new(calls: usize, mut ours: Vec<Duration>, mut theirs: Vec<Duration>) -> Self {
+        let per_call = |times: &mut Vec<Duration>| {
+            times.sort_unstable();
+            let calls = u128::try_from(calls).expect("it fits");
+            times[times.len() / 10].as_nanos() * 10 / calls
+        };
+        Self {
+            ours: per_call(&mut ours),
+            theirs: per_call(&mut theirs),
         }
-    });
+    }
+
+    const fn permille(&self) -> u128 {
+        self.ours * 1_000 / self.theirs
+    }
+}
+
+fn timed(block: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    block();
+    start.elapsed()
+}
+
+/// The longest time that one of `threads` threads takes for its part of `block`, all of them having begun together.
+fn in_threads(threads: usize, block: &[String], work: impl Fn(&[String]) + Sync) -> Duration {
+    if threads == 1 {
+        return timed(|| work(block));
+    }
+    let start = Barrier::new(threads);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = block
+            .chunks(block.len() / threads)
+            .map(|part| {
+                let (work, start) = (&work, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    timed(|| work(part))
+                })
+            })
+            .collect();
+        let times = parts
+            .into_iter()
+            .map(|part| part.join().expect("no thread panics"));
+        times.max().expect("there are threads")
+    })
 }
 
 fn row(table: &mut Table, what: &str, comparison: &Comparison, bar: u128) {
-    let Comparison {
-        ours,
-        theirs,
-        percent,
-    } = comparison;
-    let verdict = if *percent <= bar { "yes" } else { "NO" };
+    let Comparison { ours, theirs } = comparison;
+    let permille = comparison.permille();
+    let verdict = if permille <= bar { "yes" } else { "NO" };
     table.add_row([
         what.to_owned(),
         format!("{}.{} ns", ours / 10, ours % 10),
         format!("{}.{} ns", theirs / 10, theirs % 10),
-        format!("{}.{:03}", percent / 1_000, percent % 1_000),
+        format!("{}.{:03}", permille / 1_000, permille % 1_000),
         format!("{}.{:03}", bar / 1_000, bar % 1_000),
         verdict.to_owned(),
     ]);
 }
 
-fn warm(table: &mut Table, what: &str, count: u32, order: &[usize], threads: usize, bar: u128) {
-    let names = subjects(count);
+/// Known keys in use: `traffic` names them in the order in which they are hit, as a service would have them at hand.
+fn warm(table: &mut Table, what: &str, traffic: &[String], threads: usize, bar: u128) {
     let (ours, theirs) = (tollgate(), governor());
-    for name in &names {
-        assert!(hit(&ours, name) && check(&theirs, name));
-        assert!(hit(&ours, name) && check(&theirs, name));
+    warm_tollgate(&ours, traffic);
+    warm_governor(&theirs, traffic);
+    let blocks: Vec<&[String]> = traffic.chunks_exact(BLOCK * threads).collect();
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        let block = blocks[round % blocks.len()];
+        here.push(in_threads(threads, block, |part| hit_all(&ours, part)));
+        there.push(in_threads(threads, block, |part| check_all(&theirs, part)));
     }
-    let run = |call: &(dyn Fn(&String) + Sync)| {
-        if threads == 1 {
-            order.iter().for_each(|index| call(&names[*index]));
-        } else {
-            in_threads(threads, |thread| {
-                let rotated = order.iter().cycle().skip(thread * 1_009).take(order.len());
-                rotated.for_each(|index| call(&names[*index]));
-            });
-        }
-    };
-    let comparison = compare(
-        || {
-            run(&|name| {
-                black_box(hit(&ours, black_box(name)));
-            });
-        },
-        || {
-            run(&|name| {
-                black_box(check(&theirs, black_box(name)));
-            });
-        },
-        order.len() * threads,
-    );
-    row(table, what, &comparison, bar);
+    row(table, what, &Comparison::new(BLOCK, here, there), bar);
+}
+
+fn hit_all(limiter: &Limiter<MemoryStore>, traffic: &[String]) {
+    for name in traffic {
+        black_box(hit(limiter, black_box(name)));
+    }
+}
+
+fn check_all(limiter: &DefaultKeyedRateLimiter<String>, traffic: &[String]) {
+    for name in traffic {
+        black_box(check(limiter, black_box(name)));
+    }
 }
 
 fn flood(table: &mut Table) {
     const CAPACITY: u32 = 100_000;
-    let names = subjects(CAPACITY + u32::try_from(BLOCK * ROUNDS).expect("it fits"));
-    let ours = tollgate_of(u64::from(CAPACITY));
+    const FLOOD: usize = 2_000_000;
+    let names = subjects(CAPACITY + u32::try_from(FLOOD).expect("it fits"));
     let (filling, flood) = names.split_at(CAPACITY as usize);
-    filling.iter().for_each(|name| assert!(hit(&ours, name)));
-    let mut blocks = flood.chunks(BLOCK);
-    let mut other_blocks = flood.chunks(BLOCK);
-    let mut slow = Vec::new();
-    let theirs = governor();
-    let comparison = compare(
-        || {
-            for name in blocks.next().expect("there is a block per round") {
-                black_box(hit(&ours, black_box(name)));
-            }
-        },
-        || {
-            for name in other_blocks.next().expect("there is a block per round") {
-                black_box(check(&theirs, black_box(name)));
-            }
-        },
-        BLOCK,
-    );
-    row(table, "flood of new keys when full", &comparison, 1_500);
+    let (ours, theirs) = (tollgate_of(u64::from(CAPACITY)), governor());
+    hit_all(&ours, filling);
+    check_all(&theirs, filling);
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    for block in flood.chunks_exact(BLOCK) {
+        here.push(timed(|| hit_all(&ours, block)));
+        there.push(timed(|| check_all(&theirs, block)));
+    }
+    let comparison = Comparison::new(BLOCK, here, there);
+    row(table, "never-seen keys, store full", &comparison, 1_500);
 
-    for name in flood {
-        let start = Instant::now();
-        black_box(hit(&ours, black_box(name)));
-        slow.push(start.elapsed());
-    }
-    percentiles("flood of new keys when full", slow);
-    let mut slow = Vec::new();
+    let ours = tollgate_of(u64::from(CAPACITY));
+    let each = |name: &String| timed(|| assert!(hit(&ours, name)));
+    percentiles(
+        "never-seen keys, store full",
+        flood.iter().map(each).collect(),
+    );
     let ours = tollgate();
-    for name in flood {
-        let start = Instant::now();
-        black_box(hit(&ours, black_box(name)));
-        slow.push(start.elapsed());
-    }
-    percentiles("growth from empty to a million and beyond", slow);
+    let each = |name: &String| timed(|| assert!(hit(&ours, name)));
+    percentiles(
+        "never-seen keys, store growing to a million",
+        flood.iter().map(each).collect(),
+    );
 }
 
 fn percentiles(what: &str, mut times: Vec<Duration>) {
@@ -159,15 +159,29 @@ fn percentiles(what: &str, mut times: Vec<Duration>) {
 fn main() {
     let mut table = Table::new();
     table.set_header(["", "tollgate", "governor", "ratio", "bar", "passed"]);
-    let hot = vec![0; BLOCK];
-    let thousand: Vec<usize> = (0..BLOCK).map(|n| n * 7_919 % 1_000).collect();
-    let million = zipf(1_000_000, 5 * BLOCK);
-    warm(&mut table, "one hot key", 1, &hot, 1, 800);
-    warm(&mut table, "1,000 keys", 1_000, &thousand, 1, 800);
-    warm(&mut table, "1,000,000 keys, zipf", 1_000_000, &million, 1, 600);
-    warm(&mut table, "one hot key, two threads", 1, &hot, 2, 950);
-    warm(&mut table, "1,000 keys, two threads", 1_000, &thousand, 2, 950);
-    warm(&mut table, "1,000,000 keys, zipf, two threads", 1_000_000, &million, 2, 950);
+    let hot = names_in_turn(1, 2 * BLOCK);
+    let thousand = names_in_turn(1_000, 2 * BLOCK);
+    let names = subjects(1_000_000);
+    let order = zipf(1_000_000, 1_000_000);
+    let million: Vec<String> = order.iter().map(|index| names[*index].clone()).collect();
+    for (threads, bars, suffix) in [
+        (1, [800, 800, 600], ""),
+        (2, [950, 950, 950], ", two threads"),
+    ] {
+        for (what, traffic, bar) in [
+            ("one hot key", &hot, bars[0]),
+            ("1,000 keys", &thousand, bars[1]),
+            ("1,000,000 keys, zipf", &million, bars[2]),
+        ] {
+            warm(
+                &mut table,
+                &format!("{what}{suffix}"),
+                traffic,
+                threads,
+                bar,
+            );
+        }
+    }
     flood(&mut table);
     println!("{table}");
 }

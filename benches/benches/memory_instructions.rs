@@ -9,9 +9,11 @@
 
 use std::hint::black_box;
 
-use gungraun::{library_benchmark, library_benchmark_group, main};
 use governor::DefaultKeyedRateLimiter;
-use tollgate_benches::{check, governor, hit, names_in_turn, tollgate, warm_governor, warm_tollgate};
+use gungraun::{library_benchmark, library_benchmark_group, main};
+use tollgate_benches::{
+    check, governor, hit, names_in_turn, tollgate, warm_governor, warm_tollgate,
+};
 use tollgate_memory::{Limiter, MemoryStore};
 
 const CALLS: usize = 1_000;

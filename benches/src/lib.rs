@@ -51,7 +51,8 @@ pub fn governor() -> DefaultKeyedRateLimiter<String> {
 #[inline]
 #[must_use]
 pub fn hit(limiter: &Limiter<MemoryStore>, subject: &str) -> bool {
-    limiter.hit_now(subject)
+    limiter
+        .hit_now(subject)
         .is_ok_and(|decision| decision.is_allowed())
 }
 

@@ -63,7 +63,7 @@ impl Shard {
         moment: Moment,
         context: &mut Context<'_, F>,
     ) -> Verdict {
-        let mut state = self.origin(hash, check, moment, context.population);
+        let (mut state, returned) = self.origin(hash, check, moment, context.population);
         let before = match check.op {
             Op::Settle(_) => state.clone(),
             Op::Hit(_) | Op::Peek(_) => None,
@@ -76,33 +76,36 @@ impl Shard {
             Op::Settle(_) => state != before,
         };
         if let Some(state) = state.filter(|_| charged) {
+            if returned {
+                self.overflow.take_back(halves(check.key.digest()), hash);
+            }
             self.insert(hash, check, state, moment, context);
         }
         verdict
     }
 
-    /// The state that a key without an entry begins with.
+    /// The state that a key without an entry begins with, and whether it is the key's own, from a cell of its own.
     pub(crate) fn origin(
         &mut self,
         hash: u64,
         check: &Check<'_>,
         moment: Moment,
         population: &Population,
-    ) -> Option<State> {
+    ) -> (Option<State>, bool) {
         let digest = halves(check.key.digest());
         let moves_back = !matches!(check.op, Op::Peek(_));
         let rule = check.policy.rule();
         match (self.overflow).origin(digest, hash, rule, moment, moves_back) {
-            Origin::New => None,
-            Origin::Returned(state) => Some(state),
+            Origin::New => (None, false),
+            Origin::Returned(state) => (Some(state), true),
             Origin::Shared(state) => {
                 population.count_shared();
-                Some(state)
+                (Some(state), false)
             }
         }
     }
 
-    /// Adds a key that has no entry yet.
+    /// Adds a key that has no entry yet. A cell of its own is taken back first.
     pub(crate) fn insert<F: Fn(&Entry) -> u64>(
         &mut self,
         hash: u64,
@@ -113,7 +116,6 @@ impl Shard {
     ) {
         let pace = Pace::of(check.policy.rule());
         let entry = Entry::new(&check.key, state, pace, moment);
-        self.overflow.take_back(entry.digest(), hash);
         self.insert_entry(hash, entry, moment, context);
     }
 

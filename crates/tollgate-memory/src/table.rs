@@ -6,7 +6,7 @@ use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 use tollgate_core::{Batch, Check, Key, Op, Rule, State, Timestamp, Verdict, Verdicts};
 
-use crate::entry::{Entry, Moment};
+use crate::entry::{Entry, Moment, halves};
 use crate::pace::Pace;
 use crate::population::Population;
 use crate::shard::{Context, News, Shard};
@@ -147,7 +147,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
             known.push(entry.is_some());
             states.push(match entry {
                 Some(entry) => Some(entry.take_state()),
-                None => shard.origin(*hash, check, moment, &self.population),
+                None => shard.origin(*hash, check, moment, &self.population).0,
             });
         }
         let before: SmallVec<[Option<State>; 4]> = checks
@@ -193,6 +193,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         // Only now, because a new key may drive out another, and no state may be away then.
         for (place, state) in charged_new {
             let shard = &mut *guards[shard_of(&hashes[place])];
+            (shard.overflow).take_back(halves(checks[place].key.digest()), hashes[place]);
             shard.insert(hashes[place], &checks[place], state, moment, &mut context);
         }
         (moment, verdicts, context.news)
@@ -242,7 +243,7 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
 
     #[inline]
     pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
-        self.hash_parts(crate::entry::halves(key.digest()), key.subject())
+        self.hash_parts(halves(key.digest()), key.subject())
     }
 
     fn hash_of(&self, entry: &Entry) -> u64 {
