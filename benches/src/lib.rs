@@ -59,7 +59,6 @@ pub fn hit(limiter: &Limiter<MemoryStore>, subject: &str) -> bool {
 /// One hit on governor; returns whether it was admitted.
 #[inline]
 #[must_use]
-#[expect(clippy::ptr_arg, reason = "governor wants its own key type")]
 pub fn check(limiter: &DefaultKeyedRateLimiter<String>, subject: &String) -> bool {
     limiter.check_key(subject).is_ok()
 }

@@ -21,7 +21,7 @@ pub(crate) struct Table<H, L = parking_lot::Mutex<Shard>> {
 }
 
 /// Keys in one shard when the table is full: few enough that a shard grows within a fraction of a millisecond.
-const KEYS_PER_SHARD: usize = 2048;
+const KEYS_PER_SHARD: usize = 8192;
 const MIN_SHARDS: usize = 16;
 const MAX_SHARDS: usize = 4096;
 /// Which bits of a hash choose the shard: not the lowest and not the highest, which choose the place within it.
