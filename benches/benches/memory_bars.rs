@@ -86,17 +86,26 @@ fn row(table: &mut Table, what: &str, comparison: &Comparison, bar: u128) {
     ]);
 }
 
-/// Known keys in use: `traffic` names them in the order in which they are hit, as a service would have them at hand.
-fn warm(table: &mut Table, what: &str, traffic: &[String], threads: usize, bar: u128) {
+/// Keys in use, all of them `known`: `traffic` has them in the order in which they are hit, each at hand as the subject
+/// of a request is.
+fn warm(
+    table: &mut Table,
+    what: &str,
+    (known, traffic): (&[String], &[String]),
+    threads: usize,
+    bar: u128,
+) {
     let (ours, theirs) = (tollgate(), governor());
-    warm_tollgate(&ours, traffic);
-    warm_governor(&theirs, traffic);
+    warm_tollgate(&ours, known);
+    warm_governor(&theirs, known);
     let blocks: Vec<&[String]> = traffic.chunks_exact(BLOCK * threads).collect();
     let (mut here, mut there) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
+        // Different blocks, so that neither side finds the subjects in the cache because the other was there before.
         let block = blocks[round % blocks.len()];
+        let other = blocks[(round + blocks.len() / 2) % blocks.len()];
         here.push(in_threads(threads, block, |part| hit_all(&ours, part)));
-        there.push(in_threads(threads, block, |part| check_all(&theirs, part)));
+        there.push(in_threads(threads, other, |part| check_all(&theirs, part)));
     }
     row(table, what, &Comparison::new(BLOCK, here, there), bar);
 }
@@ -122,9 +131,10 @@ fn flood(table: &mut Table) {
     hit_all(&ours, filling);
     check_all(&theirs, filling);
     let (mut here, mut there) = (Vec::new(), Vec::new());
-    for block in flood.chunks_exact(BLOCK) {
+    let (first, second) = flood.split_at(flood.len() / 2);
+    for (block, other) in first.chunks_exact(BLOCK).zip(second.chunks_exact(BLOCK)) {
         here.push(timed(|| hit_all(&ours, block)));
-        there.push(timed(|| check_all(&theirs, block)));
+        there.push(timed(|| check_all(&theirs, other)));
     }
     let comparison = Comparison::new(BLOCK, here, there);
     row(table, "never-seen keys, store full", &comparison, 1_500);
@@ -169,9 +179,9 @@ fn main() {
         (2, [950, 950, 950], ", two threads"),
     ] {
         for (what, traffic, bar) in [
-            ("one hot key", &hot, bars[0]),
-            ("1,000 keys", &thousand, bars[1]),
-            ("1,000,000 keys, zipf", &million, bars[2]),
+            ("one hot key", (&hot[..], &hot[..]), bars[0]),
+            ("1,000 keys", (&thousand, &thousand), bars[1]),
+            ("1,000,000 keys, zipf", (&names, &million), bars[2]),
         ] {
             warm(
                 &mut table,

@@ -10,18 +10,18 @@ use crate::entry::{Entry, Moment, halves};
 use crate::pace::Pace;
 use crate::population::Population;
 use crate::shard::{Context, News, Shard};
-use crate::sync::Lock;
+use crate::sync::{Lock, RealLock};
 
 /// Keys and states in shards, each under a lock of its own.
 #[derive(Debug)]
-pub(crate) struct Table<H, L = parking_lot::Mutex<Shard>> {
+pub(crate) struct Table<H, L = RealLock<Shard>> {
     shards: Box<[CachePadded<L>]>,
     hasher: H,
     population: Population,
 }
 
 /// Keys in one shard when the table is full: few enough that a shard grows within a fraction of a millisecond.
-const KEYS_PER_SHARD: usize = 8192;
+const KEYS_PER_SHARD: usize = 16_384;
 const MIN_SHARDS: usize = 16;
 const MAX_SHARDS: usize = 4096;
 /// Which bits of a hash choose the shard: not the lowest and not the highest, which choose the place within it.
