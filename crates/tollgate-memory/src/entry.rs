@@ -194,14 +194,13 @@ impl Entry {
 
     /// Whether the state still counts at `moment`, as far as its clock can tell.
     pub(crate) fn is_live(&self, moment: Moment) -> bool {
-        is_live(self.expiry(), self.named, moment)
+        is_live(&self.state, self.pace, self.named, moment)
     }
 }
 
-/// Whether what expires at `expiry` still counts at `moment`. Where the clocks are not the same, nobody can say it
-/// does not.
-pub(crate) fn is_live(expiry: u64, named: bool, moment: Moment) -> bool {
-    named != moment.named || expiry > moment.judged.as_micros()
+/// Whether a state still counts at `moment`. Where the clocks are not the same, nobody can say it does not.
+pub(crate) fn is_live(state: &State, pace: Pace, named: bool, moment: Moment) -> bool {
+    named != moment.named || pace.counts_at(state, moment.judged.as_micros())
 }
 
 /// What lies in an entry while its state is taken out.

@@ -256,7 +256,7 @@ impl Cell {
     }
 
     fn is_live(&self, moment: Moment) -> bool {
-        is_live(self.expiry(), self.named, moment)
+        is_live(&self.state, self.pace, self.named, moment)
     }
 
     /// Makes the cell stand for one more key.

@@ -98,6 +98,27 @@ impl Pace {
         }
     }
 
+    /// Whether `state` still counts at `now`; what [`expiry`](Self::expiry) says, without a division.
+    pub(crate) fn counts_at(self, state: &State, now: u64) -> bool {
+        match state {
+            State::Bucket(bucket) => self.drain() > 0 && self.level_at(bucket, now) > 0,
+            _ => self.expiry(state) > now,
+        }
+    }
+
+    /// What is left of a level at `now`, in the weights it has.
+    pub(crate) fn level_at(self, bucket: &BucketState, now: u64) -> u64 {
+        let updated = bucket.updated.as_micros();
+        let ticks = if self.tick() == 1 {
+            now.saturating_sub(updated)
+        } else {
+            (now / self.tick()).saturating_sub(updated / self.tick())
+        };
+        bucket
+            .level
+            .saturating_sub(ticks.saturating_mul(self.drain()))
+    }
+
     /// Microseconds that `state` lived from its own time to its expiry.
     pub(crate) fn lifetime(self, state: &State) -> u64 {
         let from = state.time().unwrap_or(Timestamp::EPOCH).as_micros();

@@ -1,7 +1,6 @@
 //! One part of the table: keys, and the hand that goes round over them.
 
 use hashbrown::HashTable;
-use smallvec::SmallVec;
 use tollgate_core::{Check, Key, Op, State, Timestamp, Verdict};
 
 use crate::entry::{Entry, Moment, halves};
@@ -25,9 +24,9 @@ pub(crate) type Promotion = (u64, u64);
 #[derive(Debug, Default)]
 pub(crate) struct News {
     /// Keys it takes over.
-    pub(crate) promoted: SmallVec<[Promotion; Shard::MAX_PROMOTIONS]>,
+    pub(crate) promoted: Vec<Promotion>,
     /// Hashes of keys it has not heard of for a while, and that are in use.
-    pub(crate) touched: SmallVec<[u64; 4]>,
+    pub(crate) touched: Vec<u64>,
 }
 
 /// What a call needs besides the shard.
@@ -45,6 +44,9 @@ impl Shard {
     const MAX_STEPS: usize = 256;
     /// Buckets that the hand passes for one new key while there is room, so that nothing idle outlives many newcomers.
     const IDLE_STEPS: usize = 4;
+
+    /// Buckets that the hand passes in one tick.
+    const TICK_STEPS: usize = 4_096;
 
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
@@ -211,7 +213,7 @@ impl Shard {
     }
 
     /// Takes out what is idle among the next `steps` buckets, but for what the clerk decides about.
-    pub(crate) fn sweep(&mut self, steps: usize, moment: Moment, population: &Population) {
+    fn sweep(&mut self, steps: usize, moment: Moment, population: &Population) {
         for _ in 0..steps.min(self.entries.num_buckets()) {
             let bucket = self.next_bucket();
             let idle = (self.entries.get_bucket(bucket))
@@ -223,15 +225,18 @@ impl Shard {
         }
     }
 
-    /// One round of the hand, and room given back where most of it is empty.
-    pub(crate) fn sweep_all(
+    /// A part of a round of the hand, and room given back where most of it is empty.
+    pub(crate) fn sweep_some(
         &mut self,
         moment: Moment,
         population: &Population,
         hash_of: impl Fn(&Entry) -> u64,
     ) {
-        self.sweep(self.entries.num_buckets(), moment, population);
-        self.overflow.sweep(moment);
+        self.sweep(Self::TICK_STEPS, moment, population);
+        if self.hand < Self::TICK_STEPS {
+            // Once a round is enough.
+            self.overflow.sweep(moment);
+        }
         if self.entries.len() < self.entries.capacity() / 4 {
             self.entries.shrink_to(self.entries.len() * 2, hash_of);
         }

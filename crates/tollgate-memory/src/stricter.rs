@@ -96,28 +96,25 @@ fn slower(a: Pace, b: Pace) -> Pace {
     if a.period() >= b.period() { a } else { b }
 }
 
-/// Of two levels that drain alike, the one that is empty last is the higher at every instant. Where that does not
-/// decide, the higher level at the later instant is above both.
+/// Of two levels that drain alike, the one that is higher once both are known is so ever after. Of others, the higher one
+/// at the later instant is above both, in the weights and at the pace of the one that is empty last.
 fn bucket(a: (BucketState, Pace), b: (BucketState, Pace)) -> (BucketState, Pace) {
-    let expiry = |(state, pace): (BucketState, Pace)| pace.expiry(&State::Bucket(state));
+    let updated = a.0.updated.max(b.0.updated);
+    if a.1 == b.1 && a.0.unit == b.0.unit {
+        let level = |of: (BucketState, Pace)| of.1.level_at(&of.0, updated.as_micros());
+        return if level(a) >= level(b) { a } else { b };
+    }
+    let expiry = |of: (BucketState, Pace)| of.1.expiry(&State::Bucket(of.0));
     let (last, first) = if expiry(a) >= expiry(b) {
         (a, b)
     } else {
         (b, a)
     };
-    let alike = a.1 == b.1 && a.0.unit == b.0.unit;
-    if alike && expiry(last) > expiry(first) {
-        return last;
-    }
     let units = first.0.level.div_ceil(first.0.unit.max(1));
-    let level = if alike {
-        first.0.level
-    } else {
-        units.saturating_mul(last.0.unit)
-    };
+    let level = last.0.level.max(units.saturating_mul(last.0.unit));
     let merged = BucketState {
-        updated: last.0.updated.max(first.0.updated),
-        level: last.0.level.max(level).min(MAX_STORED),
+        updated,
+        level: level.min(MAX_STORED),
         unit: last.0.unit,
     };
     (merged, last.1)

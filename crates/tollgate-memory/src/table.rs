@@ -214,15 +214,15 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         (self.shard(hash).lock()).release(hash, for_capacity, moment, &self.population, hash_of)
     }
 
-    /// Sweeps the shards whose turn it is in this tick, so that all of them are swept within [`ROUND`] ticks.
+    /// Sweeps a part of the shard whose turn it is in this tick.
     pub(crate) fn sweep(&self, tick: u64, clock: Timestamp) {
-        let moment = Moment::of_clock(clock);
-        let turn =
-            |index: &usize| u64::try_from(*index).is_ok_and(|index| index % ROUND == tick % ROUND);
-        for index in (0..self.shards.len()).filter(turn) {
-            (self.shards[index].lock())
-                .sweep_all(moment, &self.population, |entry| self.hash_of(entry));
-        }
+        let shards = u64::try_from(self.shards.len()).unwrap_or(u64::MAX);
+        let index = usize::try_from(tick % shards).unwrap_or(0);
+        self.shards[index]
+            .lock()
+            .sweep_some(Moment::of_clock(clock), &self.population, |entry| {
+                self.hash_of(entry)
+            });
     }
 
     /// How many overflow cells there are.
@@ -275,9 +275,6 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
 fn once_more(clock: &impl Fn() -> Timestamp) -> Timestamp {
     clock()
 }
-
-/// Ticks in which every shard is swept once.
-pub(crate) const ROUND: u64 = 512;
 
 #[cfg(test)]
 mod interleavings;
