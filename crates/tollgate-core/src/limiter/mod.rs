@@ -275,12 +275,7 @@ impl<S: InProcessStore> Limiter<S> {
     }
 
     #[inline(never)]
-    fn ask_in_full_now(
-        &self,
-        subject: &[u8],
-        cost: Cost,
-        charges: bool,
-    ) -> Result<Decision<'_>> {
+    fn ask_in_full_now(&self, subject: &[u8], cost: Cost, charges: bool) -> Result<Decision<'_>> {
         let op = if charges {
             Op::Hit(cost)
         } else {
