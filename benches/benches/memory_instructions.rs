@@ -5,7 +5,7 @@
     missing_docs,
     unused_qualifications,
     clippy::exit,
-    reason = "the harness makes public items of the functions, writes paths in full and ends the process"
+    reason = "the harness makes public items of the functions, writes paths in full, and ends the process itself"
 )]
 
 use std::hint::black_box;

@@ -8,7 +8,8 @@ use crate::{step, tools};
 
 const PACKAGE: &str = "tollgate-benches";
 
-/// Runs the benchmark called `suite` and every benchmark called `<suite>_<something>`.
+/// Runs the benchmark called `suite` and every benchmark called `<suite>_<something>`; with `arguments` for it, the first
+/// alone.
 ///
 /// The names that end in `_instructions` count instructions under valgrind; what they need is installed first.
 ///
@@ -16,7 +17,10 @@ const PACKAGE: &str = "tollgate-benches";
 /// If there is no such suite, a tool is missing, or a benchmark fails.
 pub(crate) fn run(workspace: &Workspace, suite: &str, arguments: &[String]) -> Result<()> {
     let all = workspace.target_names(&TargetKind::Bench);
-    let chosen: Vec<_> = all.iter().filter(|name| belongs(name, suite)).collect();
+    // Benchmarks of another kind take other arguments.
+    let alone = !arguments.is_empty();
+    let chosen = |name: &&&str| belongs(name, suite) && (!alone || **name == suite);
+    let chosen: Vec<_> = all.iter().filter(chosen).collect();
     if chosen.is_empty() {
         bail!(
             "no benchmark is called `{suite}`; there are: {}",
@@ -29,13 +33,12 @@ pub(crate) fn run(workspace: &Workspace, suite: &str, arguments: &[String]) -> R
             // The runner refuses a library of another version.
             tools::ensure_cargo_tool("gungraun-runner", &locked_version("gungraun")?)?;
         }
-        step::run(
-            &format!("benchmark {name}"),
-            step::cargo()
-                .args(["bench", "--package", PACKAGE, "--bench", name])
-                .arg("--")
-                .args(arguments),
-        )?;
+        let mut command = step::cargo();
+        command.args(["bench", "--package", PACKAGE, "--bench", name]);
+        if alone {
+            command.arg("--").args(arguments);
+        }
+        step::run(&format!("benchmark {name}"), &mut command)?;
     }
     Ok(())
 }

@@ -12,11 +12,12 @@ use cargo_metadata::Package;
 
 use self::binary::Binary;
 use self::matrix::Matrix;
+use crate::step;
 use crate::workspace::{self, Workspace};
 
 /// Where the matrix lives, relative to the root.
 const MATRIX: &str = "docs/reference/conformance.md";
-const WRITE_IT: &str = "write it anew with\n\n    cargo xtask conformance\n";
+const WRITE_IT: &str = "write it anew with `cargo xtask conformance`";
 
 /// Whether a case that a store's capabilities rule out is left out or fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -49,37 +50,39 @@ pub(crate) fn run(workspace: &Workspace, backends: &[String], require: Require) 
     Ok(())
 }
 
-/// Runs every store and compares the matrix with the written one.
+/// Runs every store and compares the outcomes with the written matrix.
 ///
 /// # Errors
 /// If a case fails or the matrix is stale.
 pub(crate) fn run_and_check(workspace: &Workspace, require: Require) -> Result<()> {
-    let binaries = binary::build(workspace)?;
-    for binary in &binaries {
-        binary.run(require)?;
+    let mut matrix = Matrix::default();
+    for binary in binary::build(workspace)? {
+        matrix.add(&binary.store, binary.run(require)?);
     }
-    compare(&binaries)
+    step::check("conformance matrix", "cargo xtask conformance", || {
+        stale_unless(written()? == matrix.to_markdown())
+    })
 }
 
-/// Compares the written matrix with the cases that the binaries list, without running one.
-///
-/// That is enough: a matrix is only ever written when every case has passed or was left out, and a store has to know
-/// which cases it leaves out before it runs any.
+/// Compares the stores and cases of the written matrix with those that the binaries list, without running one.
 ///
 /// # Errors
 /// If the matrix is stale.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
-    compare(&binary::build(workspace)?)
+    let mut listed = matrix::Cases::new();
+    for binary in binary::build(workspace)? {
+        listed.insert(binary.store.clone(), binary.list()?);
+    }
+    stale_unless(matrix::cases(&written()?) == listed)
 }
 
-fn compare(binaries: &[Binary]) -> Result<()> {
-    let mut matrix = Matrix::default();
-    for binary in binaries {
-        matrix.add(&binary.store, binary.list()?);
-    }
-    let written = std::fs::read_to_string(workspace::root().join(MATRIX))
-        .with_context(|| format!("cannot read {MATRIX}; {WRITE_IT}"))?;
-    if written != matrix.to_markdown() {
+fn written() -> Result<String> {
+    std::fs::read_to_string(workspace::root().join(MATRIX))
+        .with_context(|| format!("cannot read {MATRIX}; {WRITE_IT}"))
+}
+
+fn stale_unless(fits: bool) -> Result<()> {
+    if !fits {
         bail!("{MATRIX} is stale; {WRITE_IT}");
     }
     Ok(())
@@ -105,11 +108,14 @@ fn choose<'a>(binaries: &'a [Binary], backends: &[String]) -> Result<Vec<&'a Bin
 /// What became of each case of one store.
 type Outcomes = BTreeMap<String, Outcome>;
 
-/// What the matrix says of one case and one store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What became of one case of one store, with the store's reason if it did not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Passed,
-    LeftOut,
+    /// The store cannot do what the case needs.
+    LeftOut(String),
+    /// There is nothing to check with this store.
+    NotApplicable(String),
 }
 
 /// The name of the store that a conformance target stands for: `memory` for `tollgate-memory/tests/conformance.rs`,

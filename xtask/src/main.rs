@@ -15,6 +15,8 @@ mod features;
 mod msrv;
 mod public_api;
 mod semver;
+mod servers;
+mod services;
 mod step;
 mod test;
 mod tidy;
@@ -55,7 +57,7 @@ enum Command {
         /// What happens to a case that a store says it cannot pass.
         #[arg(long, value_enum, default_value_t)]
         require: Require,
-        /// Compare the matrix with the cases that the stores list; run and write nothing.
+        /// Compare the cases of the matrix with those that the stores list; run and write nothing.
         #[arg(long, conflicts_with_all = ["backend", "require"])]
         check: bool,
     },
@@ -75,13 +77,32 @@ enum Command {
     },
     /// Compare the public API of every published crate with the newest release tag.
     Semver,
+    /// The servers that tests and benchmarks run against: list them if nothing else is said.
+    Services {
+        #[command(subcommand)]
+        command: Option<Services>,
+    },
     /// Measure one suite of benchmarks, its peers in the same run.
     Bench {
         /// `memory` runs the benchmarks `memory`, `memory_instructions` and so on.
         suite: String,
-        /// Passed on to the benchmarks.
+        /// Passed on to the benchmark of exactly that name, which then runs alone.
         #[arg(last = true)]
         arguments: Vec<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum Services {
+    /// Fetch or build a server's program.
+    Install {
+        /// Its name in the list.
+        name: String,
+    },
+    /// Start a server and stop it again with this program.
+    Start {
+        /// Its name in the list.
+        name: String,
     },
 }
 
@@ -110,6 +131,16 @@ fn run(command: Command) -> Result<()> {
         Command::Msrv => msrv::run(&workspace),
         Command::Deny { advisories } => deny::run(advisories),
         Command::Semver => semver::run(&workspace),
+        Command::Services { command: None } => {
+            services::list();
+            Ok(())
+        }
+        Command::Services {
+            command: Some(Services::Install { name }),
+        } => services::install(&name),
+        Command::Services {
+            command: Some(Services::Start { name }),
+        } => services::start(&name),
         Command::Bench { suite, arguments } => bench::run(&workspace, &suite, &arguments),
     }
 }

@@ -5,7 +5,7 @@ use cargo_metadata::TargetKind;
 
 use crate::conformance::{self, Require};
 use crate::workspace::Workspace;
-use crate::{step, tidy, tools};
+use crate::{servers, step, tidy, tools};
 
 const EVERYTHING: [&str; 2] = ["--workspace", "--all-features"];
 
@@ -16,6 +16,7 @@ const EVERYTHING: [&str; 2] = ["--workspace", "--all-features"];
 pub(crate) fn run(workspace: &Workspace, require: Require) -> Result<()> {
     tools::ensure_component("rustfmt", "fmt")?;
     tools::ensure_component("clippy", "clippy")?;
+    servers::ensure()?;
     step::run(
         "format",
         step::cargo().args(["fmt", "--all", "--", "--check"]),
@@ -57,6 +58,8 @@ fn tests(workspace: &Workspace) -> Result<()> {
     } else {
         command.arg("test");
     }
+    // One failure must not hide the others.
+    command.arg("--no-fail-fast");
     command.args(EVERYTHING).args(["--lib", "--bins"]);
     for name in workspace.target_names(&TargetKind::Test) {
         if !name.starts_with("conformance") {

@@ -40,19 +40,27 @@ pub(crate) fn ensure_cargo_tool(name: &str, version: &str) -> Result<()> {
     )
 }
 
-/// Makes sure that `program` exists, from the Debian package of the given name where that can be installed.
+/// Makes sure that `program` is on the search path, from the Debian package of the given name where that can be installed.
 ///
 /// # Errors
-/// If it is missing and this user or system cannot install it; the message says which command to run.
+/// If it is missing and cannot be installed; the message says which command to run.
 pub(crate) fn ensure_system_program(program: &str, package: &str) -> Result<()> {
     if step::on_path(program) {
         return Ok(());
     }
+    install_system_package(package)
+}
+
+/// Installs a Debian package.
+///
+/// # Errors
+/// If this user or system cannot; the message says which command to run.
+pub(crate) fn install_system_package(package: &str) -> Result<()> {
     if !step::on_path("apt-get") {
-        bail!("`{program}` is missing: install it with the package manager of your system");
+        bail!("`{package}` is missing: install it with the package manager of your system");
     }
     if !is_root() {
-        bail!("`{program}` is missing; install it with\n\n    sudo apt-get install {package}\n");
+        bail!("`{package}` is missing; install it with\n\n    sudo apt-get install {package}\n");
     }
     step::run(
         "refresh the package lists",

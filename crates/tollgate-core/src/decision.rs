@@ -191,8 +191,13 @@ impl<'a> Decision<'a> {
     }
 
     /// How long an admitted hit should wait so that hits leave at the steady rate; zero but for leaky buckets.
+    ///
+    /// Zero if the hit is denied, also by another policy than the leaky bucket.
     #[must_use]
     pub fn delay(&self) -> Duration {
+        if !self.is_allowed() {
+            return Duration::ZERO;
+        }
         self.each()
             .map(|decision| decision.delay())
             .max()

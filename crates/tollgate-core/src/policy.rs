@@ -1,5 +1,8 @@
 //! A policy: a name, an algorithm and a quota.
 
+#[cfg(feature = "serde")]
+mod serde;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -91,7 +94,7 @@ impl Policy {
                 ),
             ));
         }
-        if utc_offset_minutes.abs() > 18 * 60 {
+        if utc_offset_minutes.unsigned_abs() > 18 * 60 {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!(

@@ -218,6 +218,8 @@ impl BucketRule {
         )
     }
 
+    /// Microseconds from `at` until the level is down to `target`; `u64::MAX` if it takes longer than that, which is
+    /// half a million years. `None` if it never gets there.
     fn until_level(&self, level: u64, target: u64, at: Timestamp) -> Option<u64> {
         if level <= target {
             return Some(0);
@@ -226,7 +228,8 @@ impl BucketRule {
             return None;
         }
         let ticks = (level - target).div_ceil(self.drain);
-        Some((self.ticks_at(at) + ticks) * self.tick - at.as_micros())
+        let instant = u128::from(self.ticks_at(at) + ticks) * u128::from(self.tick);
+        Some(u64::try_from(instant - u128::from(at.as_micros())).unwrap_or(u64::MAX))
     }
 }
 

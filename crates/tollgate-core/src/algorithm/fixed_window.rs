@@ -146,15 +146,10 @@ impl FixedWindowRule {
         self.limit.saturating_sub(verdict.count())
     }
 
-    /// Microseconds from `at` until a hit of `cost` fits; `None` if it never will.
+    /// Microseconds from `at` until a denied hit of `cost` fits; `None` if it never will.
     pub(crate) fn retry_after(&self, verdict: &Verdict, at: Timestamp, cost: u64) -> Option<u64> {
-        if cost > self.limit {
-            return None;
-        }
-        if cost <= self.remaining(verdict) {
-            return Some(0);
-        }
-        Some(self.reset_after(verdict, at))
+        // What does not fit into this window fits into the next one.
+        (cost <= self.limit).then(|| self.reset_after(verdict, at))
     }
 
     /// Microseconds from `at` until the window is over; zero if there is none.

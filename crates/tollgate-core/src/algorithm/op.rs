@@ -29,9 +29,12 @@ impl Op {
 /// An earlier hit and what it really cost.
 ///
 /// What was charged too much is given back only where it still counts: within the same window, or as far as the
-/// hit's own units have not drained from the bucket yet (first in, first out). So, as long as nobody else gives units
-/// back, a settlement never makes room that the smaller charge would not have left. What was used on top is charged
-/// even past the limit.
+/// hit's own units have not drained from the bucket yet (first in, first out). So a settlement never makes room that
+/// the smaller charge would not have left, provided that between charge and settlement the clock did not step back,
+/// the quota stayed the same, and nobody else gave units of this key back or reset it. Otherwise units may be given
+/// back that have drained meanwhile, at most as many as were charged too much.
+///
+/// What was used on top is charged even past the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settlement {
     /// The instant the hit was charged: [`Verdicts::at`](crate::Verdicts::at) of the answer.

@@ -1,6 +1,7 @@
 //! Sliding log: every hit is remembered for one period, so that no window of that length ever holds more than `L`.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use crate::algorithm::{MAX_STORED, Op, Settlement, Verdict};
 use crate::time::Timestamp;
@@ -17,7 +18,8 @@ struct LogEntry {
 /// The state of a sliding-log key: one entry per instant, oldest first, with running totals.
 ///
 /// Totals make a hit's work independent of the limit: what is live is found by bisection and summed by subtraction.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+/// Two logs are equal if their hits are.
+#[derive(Clone, Debug, Default)]
 pub struct SlidingLogState {
     entries: VecDeque<LogEntry>,
     /// The running total before the first entry.
@@ -110,6 +112,21 @@ impl SlidingLogState {
     }
 }
 
+impl PartialEq for SlidingLogState {
+    fn eq(&self, other: &Self) -> bool {
+        self.hits().eq(other.hits())
+    }
+}
+
+impl Eq for SlidingLogState {}
+
+impl Hash for SlidingLogState {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hits().len().hash(state);
+        self.hits().for_each(|hit| hit.hash(state));
+    }
+}
+
 /// A sliding log's numbers, worked out once per policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlidingLogRule {
@@ -184,10 +201,10 @@ impl SlidingLogRule {
     fn settle(&self, log: &mut SlidingLogState, now: Timestamp, settlement: &Settlement) {
         let charged = settlement.charged.get();
         if settlement.actual > charged {
-            self.advance(log, now);
-            let room = MAX_STORED.saturating_sub(log.total().wrapping_sub(log.base));
+            let room = MAX_STORED.saturating_sub(self.used(log, now));
             let extra = (settlement.actual - charged).min(room);
             if extra > 0 {
+                self.advance(log, now);
                 log.push(now, extra);
             }
         } else if settlement.actual < charged {

@@ -208,6 +208,7 @@ impl<S: Store> Limiter<S> {
             ErrorKind::Other,
             format!("{asked} checks had {answered} answers"),
         )
+        .with_charge_unknown()
     }
 
     #[cold]

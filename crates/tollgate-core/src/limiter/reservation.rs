@@ -127,7 +127,8 @@ impl<S: Store> Limiter<S> {
             return Err(Error::new(
                 ErrorKind::Other,
                 "the store left a settlement without an answer",
-            ));
+            )
+            .with_charge_unknown());
         }
         Ok(Decision::judged(&policies, verdicts, charged, false).to_report())
     }

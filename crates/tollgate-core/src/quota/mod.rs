@@ -122,6 +122,41 @@ impl Quota {
         Self::from_checked(limit, period).exact()
     }
 
+    /// `limit` units per `period` with room for `burst` units at once.
+    ///
+    /// The same as [`new`](Self::new) and [`with_burst`](Self::with_burst) in one, also where `limit` units at once
+    /// would be too many to be counted exactly and only the burst makes the quota legal.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new) and [`with_burst`](Self::with_burst).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_core::Quota;
+    ///
+    /// const MONTH: Duration = Duration::from_secs(30 * 86_400);
+    /// assert!(Quota::new(999_999_999_989, MONTH).is_err());
+    /// let quota = Quota::new_with_burst(999_999_999_989, MONTH, 1_000)?;
+    /// assert_eq!(quota.to_string(), "999999999989/30 days burst 1000");
+    /// # Ok::<(), tollgate_core::QuotaError>(())
+    /// ```
+    pub const fn new_with_burst(
+        limit: u64,
+        period: Duration,
+        burst: u64,
+    ) -> Result<Self, QuotaError> {
+        if let Err(error) = Self::check_limit(limit) {
+            return Err(error);
+        }
+        if let Err(error) = Self::check_period(period) {
+            return Err(error);
+        }
+        Self::from_checked(limit, period).with_burst(burst)
+    }
+
     /// The same quota if every algorithm counts it exactly; the bucket is the one that may not.
     const fn exact(self) -> Result<Self, QuotaError> {
         let capacity = self.capacity();

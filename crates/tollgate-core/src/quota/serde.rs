@@ -132,10 +132,9 @@ struct Fields {
 
 impl Fields {
     fn quota(&self) -> Result<Quota, QuotaError> {
-        let quota = Quota::new(self.limit.0, self.period.0)?;
         match &self.burst {
-            Some(burst) => quota.with_burst(burst.0),
-            None => Ok(quota),
+            Some(burst) => Quota::new_with_burst(self.limit.0, self.period.0, burst.0),
+            None => Quota::new(self.limit.0, self.period.0),
         }
     }
 }

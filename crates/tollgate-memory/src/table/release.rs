@@ -1,13 +1,11 @@
 //! What the clerk's word does to the table.
 
-use parking_lot::Mutex;
 use tollgate_core::{Algorithm, Check, Cost, Key, Op, Policy, Space, Timestamp};
 
 use super::Table;
 use crate::entry::Moment;
-use crate::shard::Shard;
 
-type Real = Table<ahash::RandomState, Mutex<Shard>>;
+type Real = Table<ahash::RandomState>;
 
 const HIT: Op = Op::Hit(Cost::ONE);
 
@@ -29,7 +27,7 @@ fn with(body: impl FnOnce(&Real, &Check<'_>, u64)) {
     let (_, verdict, _) = table.judge(&check, || Moment::of_clock(at(1_000)));
     assert!(verdict.is_allowed());
     let hash = table.hash(&check.key);
-    for entry in &mut table.shard(hash).lock().entries {
+    for entry in &mut crate::sync::Lock::lock(table.shard(hash)).entries {
         entry.resident = true;
     }
     body(&table, &check, hash);
@@ -69,7 +67,7 @@ fn for_want_of_room_a_live_state_goes_on_in_the_overflow() {
 #[test]
 fn the_clerk_s_word_about_a_hash_it_no_longer_knows_changes_nothing() {
     with(|table, _, hash| {
-        for entry in &mut table.shard(hash).lock().entries {
+        for entry in &mut crate::sync::Lock::lock(table.shard(hash)).entries {
             entry.resident = false;
         }
         assert_eq!(table.release(hash, true, at(2_000)), None);

@@ -1,0 +1,9 @@
+//! The limiter as an application meets it, over stores that live in these tests.
+
+mod answers;
+mod failures;
+mod policies_together;
+mod reservations;
+mod stores;
+#[cfg(feature = "tokio")]
+mod waiting;

@@ -1,0 +1,72 @@
+//! A server for the tests of one binary, and a schema of its own for each test.
+#![allow(
+    dead_code,
+    reason = "each test binary uses the part of this module that it needs"
+)]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tollgate_core::{
+    Algorithm, Batch, Check, Cost, Error, Key, Op, Policy, Quota, Space, Store, Verdicts,
+};
+use tollgate_postgres::sqlx::PgPool;
+use tollgate_postgres::sqlx::postgres::PgPoolOptions;
+use tollgate_postgres::{PostgresStore, Schema, tollgate_core};
+use tollgate_services::PostgresServer;
+
+static SERVER: Mutex<Weak<PostgresServer>> = Mutex::new(Weak::new());
+static SCHEMAS: AtomicU32 = AtomicU32::new(0);
+
+/// The server of this test binary. The first who asks starts it; it is gone when nobody holds it any more.
+pub(crate) fn server() -> Arc<PostgresServer> {
+    let mut server = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
+    server.upgrade().unwrap_or_else(|| {
+        let started = Arc::new(PostgresServer::start().unwrap());
+        *server = Arc::downgrade(&started);
+        started
+    })
+}
+
+/// A pool of `size` connections.
+pub(crate) fn pool(server: &PostgresServer, size: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(size)
+        .test_before_acquire(false)
+        .connect_lazy(&server.url())
+        .unwrap()
+}
+
+/// A schema that no other test uses, with everything in it.
+pub(crate) async fn schema(pool: &PgPool) -> Schema {
+    let number = SCHEMAS.fetch_add(1, Ordering::Relaxed);
+    let schema = Schema::new(&format!("test_{}_{number}", std::process::id())).unwrap();
+    schema.ensure(pool).await.unwrap();
+    schema
+}
+
+/// A limit per week.
+pub(crate) fn policy(algorithm: Algorithm, limit: u64) -> Policy {
+    let quota = Quota::new(limit, Duration::from_secs(7 * 86_400)).unwrap();
+    Policy::new("p", algorithm, quota).unwrap()
+}
+
+/// One hit on each of `subjects`, as one batch.
+pub(crate) async fn hit(
+    store: &PostgresStore,
+    policy: &Policy,
+    scope: &str,
+    subjects: &[&str],
+) -> Result<Verdicts, Error> {
+    let space = Space::new("", scope, policy);
+    let checks: Vec<Check<'_>> = subjects
+        .iter()
+        .map(|subject| Check {
+            key: Key::new(&space, subject.as_bytes()).unwrap(),
+            policy,
+            op: Op::Hit(Cost::ONE),
+        })
+        .collect();
+    store.apply(Batch::new(&checks).unwrap()).await
+}

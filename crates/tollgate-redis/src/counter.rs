@@ -1,0 +1,429 @@
+//! Fixed windows counted by the server's own INCREX (Redis 8.8 and later): cheaper than a script.
+//!
+//! ```text
+//! MULTI
+//! INCREX key BYINT cost UBOUND limit PX period - 1 ENX    counts if it fits: [count, counted]
+//! PEXPIRETIME key                                         when the window ends, less one millisecond
+//! TIME                                                    the clock
+//! EXEC
+//! ```
+//!
+//! all in one trip, at one reading of the clock: that is what the transaction is for. The expiry *is* the window here, so
+//! the clock ticks in milliseconds. A read finds a key gone from the millisecond after its expiry on: so a window is one
+//! period long. The server's background expiry may remove the key in the millisecond of its expiry already; then the
+//! window was one millisecond shorter.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use redis::{Cmd, Pipeline, Value};
+use tollgate_core::algorithm::FixedWindowState;
+use tollgate_core::{Error, Result, Source, Timestamp, Verdict, Verdicts};
+
+use crate::connection::Connection;
+use crate::error::Failure;
+use crate::reply;
+use crate::request::Count;
+
+/// Whether the server has INCREX: asked once, and again after trouble, since another server may answer then.
+#[derive(Debug, Default)]
+pub(crate) struct Capability(AtomicU8);
+
+const UNKNOWN: u8 = 0;
+const ABSENT: u8 = 1;
+const PRESENT: u8 = 2;
+/// The server is not asked, whatever it has.
+const UNUSED: u8 = 3;
+
+impl Capability {
+    /// Does without, whatever the server has.
+    pub(crate) const fn unused() -> Self {
+        Self(AtomicU8::new(UNUSED))
+    }
+
+    /// Whether the server has INCREX.
+    ///
+    /// A server that cannot be reached has not said no: then the call fails, and the next one asks again.
+    pub(crate) async fn ask(&self, connection: &Connection) -> Result<bool, Failure> {
+        match self.0.load(Ordering::Acquire) {
+            UNKNOWN => {}
+            known => return Ok(known == PRESENT),
+        }
+        let mut command = redis::cmd("COMMAND");
+        command.arg("INFO").arg("INCREX");
+        let present = match connection.query(&command).await {
+            Ok(Value::Array(infos)) => infos.iter().any(|info| matches!(info, Value::Array(_))),
+            Ok(_) => false,
+            Err(failure) if failure.is_no_permission() => false,
+            Err(failure) => return Err(failure),
+        };
+        let way = if present { "INCREX" } else { "the script" };
+        tracing::info!("fixed windows are counted by {way}");
+        let learned = if present { PRESENT } else { ABSENT };
+        self.0.store(learned, Ordering::Release);
+        Ok(present)
+    }
+
+    /// Asks again before the next call.
+    pub(crate) fn forget(&self) {
+        // It fails only for a server that is not asked at all.
+        let _ = self
+            .0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |known| {
+                (known != UNUSED).then_some(UNKNOWN)
+            });
+    }
+}
+
+/// Hits of one call, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    keys: Vec<Key>,
+    places: HashMap<Box<[u8]>, usize>,
+    /// For each hit, its key and its place among the key's hits.
+    hits: Vec<(usize, usize)>,
+}
+
+/// How often equal hits are counted together before each is counted alone, which always settles it.
+const TOGETHER: usize = 3;
+
+const SHORT: Failure = Failure::Strange("a pipeline has too few answers");
+
+impl Tally {
+    /// About how many microseconds it keeps the server busy.
+    pub(crate) fn weight(&self) -> u32 {
+        const KEY: usize = 4;
+        u32::try_from(self.keys.len() * KEY + self.hits.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn push(&mut self, name: &[u8], hit: Count) {
+        let place = self.places.get(name).copied().unwrap_or_else(|| {
+            self.places.insert(name.into(), self.keys.len());
+            self.keys.push(Key::new(name));
+            self.keys.len() - 1
+        });
+        let hits = &mut self.keys[place].hits;
+        self.hits.push((place, hits.len()));
+        hits.push(hit);
+    }
+
+    /// Counts all hits; the answers come in their order.
+    pub(crate) async fn count(mut self, connection: &Connection) -> Result<Counted, Failure> {
+        let mut now = Timestamp::EPOCH;
+        for round in 0.. {
+            let together = round < TOGETHER;
+            let pipeline = self.pipeline(together);
+            if pipeline.is_empty() {
+                break;
+            }
+            let answers = connection.query_all(&pipeline).await?;
+            now = self.read(answers, together)?;
+        }
+        self.repair(connection).await?;
+        Ok(Counted { tally: self, now })
+    }
+
+    /// The commands for what is not answered yet; none if everything is.
+    fn pipeline(&self, together: bool) -> Pipeline {
+        let mut pipeline = redis::pipe();
+        for key in self.keys.iter().filter(|key| !key.is_done()) {
+            for (hit, times) in key.runs(together) {
+                pipeline.add_command(key.increase(hit, times));
+            }
+            pipeline.cmd("PEXPIRETIME").arg(&key.name[..]);
+        }
+        if !pipeline.is_empty() {
+            pipeline.cmd("TIME").ignore_errors().atomic();
+        }
+        pipeline
+    }
+
+    fn read(&mut self, answers: Vec<Value>, together: bool) -> Result<Timestamp, Failure> {
+        let mut answers = answers.into_iter();
+        for key in self.keys.iter_mut().filter(|key| !key.is_done()) {
+            let runs = key.runs(together);
+            let only = runs.len() == 1;
+            for (hit, times) in runs {
+                key.read(hit, times, only, answers.next().ok_or(SHORT)?)?;
+            }
+            key.end = End::read(&answers.next().ok_or(SHORT)?)?;
+        }
+        clock(&answers.next().ok_or(SHORT)?)
+    }
+
+    /// Gives every counter that would never end an end, one period from now.
+    async fn repair(&self, connection: &Connection) -> Result<(), Failure> {
+        let mut pipeline = redis::pipe();
+        for key in self.keys.iter().filter(|key| key.end == End::Never) {
+            let period = key.hits.first().map_or(1, |hit| hit.period - 1);
+            pipeline
+                .cmd("PEXPIRE")
+                .arg(&key.name[..])
+                .arg(period)
+                .arg("NX");
+        }
+        if !pipeline.is_empty() {
+            pipeline.ignore_errors();
+            connection.query_all(&pipeline).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The answers to all hits of one call.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    tally: Tally,
+    now: Timestamp,
+}
+
+impl Counted {
+    /// The answer to the hit that was pushed as the `index`th.
+    pub(crate) fn verdicts(&self, index: usize) -> Result<Verdicts> {
+        let (place, index) = self.tally.hits[index];
+        let key = &self.tally.keys[place];
+        if let Some(trouble) = &key.trouble {
+            return Err(trouble.clone().into_error(&key.name));
+        }
+        let Answer { allowed, count } = key.answers[index];
+        let period = key.hits[index].period * 1000;
+        let start = match key.end {
+            End::At(end) => Some(end.saturating_sub(period)),
+            // The window ended right after it was counted in.
+            End::Gone if allowed => Some(self.now.as_micros().saturating_sub(period)),
+            End::Gone => None,
+            End::Never => Some(self.now.as_micros()),
+        };
+        let window = start.map(|start| FixedWindowState {
+            start: Timestamp::saturating_from_micros(start),
+            count,
+        });
+        let verdict = Verdict::fixed_window(allowed, window);
+        Ok(Verdicts::one(self.now, verdict).with_source(Source::NativeCounter))
+    }
+}
+
+#[derive(Debug)]
+struct Key {
+    name: Box<[u8]>,
+    hits: Vec<Count>,
+    /// The answers to the first of the hits.
+    answers: Vec<Answer>,
+    /// How many of the open hits are known to have room.
+    fitting: u64,
+    end: End,
+    trouble: Option<Trouble>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    allowed: bool,
+    count: u64,
+}
+
+/// When a counter's window ends, in microseconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    At(u64),
+    /// There is no such key.
+    Gone,
+    /// The key has lost its expiry.
+    Never,
+}
+
+impl End {
+    fn read(answer: &Value) -> Result<Self, Failure> {
+        match answer {
+            Value::Int(-2) | Value::ServerError(_) => Ok(Self::Gone),
+            Value::Int(-1) => Ok(Self::Never),
+            Value::Int(expiry) => u64::try_from(*expiry)
+                .map(|expiry| Self::At((expiry + 1).saturating_mul(1000)))
+                .map_err(|_| Failure::Strange("an expiry is negative")),
+            _ => Err(Failure::Strange("an expiry is no number")),
+        }
+    }
+}
+
+/// Why a key cannot be counted in.
+#[derive(Clone, Debug)]
+enum Trouble {
+    Type,
+    Value,
+    Other(Failure),
+}
+
+impl Trouble {
+    fn into_error(self, name: &[u8]) -> Error {
+        match self {
+            Self::Type => reply::unreadable(name, "type"),
+            Self::Value => reply::unreadable(name, "value"),
+            Self::Other(failure) => failure.into(),
+        }
+    }
+}
+
+impl Key {
+    fn new(name: &[u8]) -> Self {
+        Self {
+            name: name.into(),
+            hits: Vec::new(),
+            answers: Vec::new(),
+            fitting: u64::MAX,
+            end: End::Gone,
+            trouble: None,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.trouble.is_some() || self.answers.len() == self.hits.len()
+    }
+
+    /// The hits that are not answered yet. Equal ones are counted together, unless others stand among them: a run that
+    /// fits only in part is asked again, and what follows it must not overtake it.
+    fn runs(&self, together: bool) -> Vec<(Count, u64)> {
+        let open = &self.hits[self.answers.len()..];
+        match open {
+            [first, ..] if together && open.iter().all(|hit| hit == first) => {
+                let all = u64::try_from(open.len()).unwrap_or(u64::MAX);
+                vec![(*first, all.min(self.fitting))]
+            }
+            _ => open.iter().map(|hit| (*hit, 1)).collect(),
+        }
+    }
+
+    fn increase(&self, hit: Count, times: u64) -> Cmd {
+        let mut command = redis::cmd("INCREX");
+        command.arg(&self.name[..]);
+        command.arg("BYINT").arg(hit.cost.saturating_mul(times));
+        command.arg("UBOUND").arg(hit.limit);
+        command.arg("PX").arg(hit.period - 1).arg("ENX");
+        command
+    }
+
+    /// Reads the answer to a run: the count, and how much of it is new. `only` says that no other run was sent with it.
+    fn read(&mut self, hit: Count, times: u64, only: bool, answer: Value) -> Result<(), Failure> {
+        let (count, added) = match answer {
+            Value::Array(pair) => match pair[..] {
+                [Value::Int(count), Value::Int(added)] => {
+                    // A count below zero is another program's doing; it leaves more room, never less.
+                    (u64::try_from(count).unwrap_or(0), added)
+                }
+                _ => return Err(Failure::Strange("INCREX was not answered with two numbers")),
+            },
+            Value::ServerError(error) => {
+                self.trouble.get_or_insert(match error.code() {
+                    "WRONGTYPE" => Trouble::Type,
+                    _ if error
+                        .details()
+                        .is_some_and(|why| why.contains("not an integer")) =>
+                    {
+                        Trouble::Value
+                    }
+                    _ => Trouble::Other(Failure::Command(error.into())),
+                });
+                return Ok(());
+            }
+            _ => return Err(Failure::Strange("INCREX was not answered with two numbers")),
+        };
+        let admitted = added > 0;
+        if admitted {
+            let before = count.saturating_sub(hit.cost.saturating_mul(times));
+            self.answers.extend((1..=times).map(|nth| Answer {
+                allowed: true,
+                count: before + hit.cost * nth,
+            }));
+        }
+        self.fitting = hit.limit.saturating_sub(count) / hit.cost;
+        let open = self.hits.len() - self.answers.len();
+        let denied = match (admitted, times) {
+            // Full: whatever is open asks the same, and finds no room either.
+            (_, _) if only && self.fitting == 0 => open,
+            (false, 1) => 1,
+            // What is open is asked again.
+            _ => 0,
+        };
+        let answer = Answer {
+            allowed: false,
+            count,
+        };
+        self.answers.extend(std::iter::repeat_n(answer, denied));
+        Ok(())
+    }
+}
+
+fn clock(answer: &Value) -> Result<Timestamp, Failure> {
+    const STRANGE: Failure = Failure::Strange("TIME was not answered with a time");
+    let Value::Array(parts) = answer else {
+        return Err(STRANGE);
+    };
+    let number = |part: Option<&Value>| match part {
+        Some(Value::BulkString(text)) => std::str::from_utf8(text).ok()?.parse::<u64>().ok(),
+        _ => None,
+    };
+    let seconds = number(parts.first()).ok_or(STRANGE)?;
+    let micros = number(parts.get(1)).ok_or(STRANGE)?;
+    let micros = seconds.saturating_mul(1_000_000).saturating_add(micros);
+    Ok(reply::whole_milliseconds(
+        Timestamp::saturating_from_micros(micros),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMIT: u64 = 20;
+
+    /// INCREX as the server carries it out.
+    fn increx(count: &mut u64, hit: Count, times: u64) -> Value {
+        let wanted = hit.cost * times;
+        let added = if *count + wanted <= hit.limit {
+            wanted
+        } else {
+            0
+        };
+        *count += added;
+        let number = |number: u64| Value::Int(i64::try_from(number).unwrap());
+        Value::Array(vec![number(*count), number(added)])
+    }
+
+    proptest! {
+        /// Others hit the same counter between any two commands, and now and then its window ends.
+        #[test]
+        fn every_hit_is_answered_once_and_the_counter_holds_what_was_admitted(
+            costs in prop::collection::vec(prop_oneof![4 => Just(1u64), 1 => 1..25u64], 1..40),
+            others in prop::collection::vec(prop_oneof![3 => Just(None), 1 => (0..8u64).prop_map(Some)], 1..60),
+        ) {
+            let mut key = Key::new(b"key");
+            key.hits = costs.iter().map(|cost| Count { cost: *cost, limit: LIMIT, period: 60_000 }).collect();
+            let mut others = others.into_iter().cycle();
+            let (mut count, mut added) = (0u64, 0u64);
+            let mut round = 0;
+            while !key.is_done() {
+                let runs = key.runs(round < TOGETHER);
+                let only = runs.len() == 1;
+                for (hit, times) in runs {
+                    match others.next().flatten() {
+                        Some(0) => count = 0,
+                        Some(other) => count = (count + other).min(LIMIT),
+                        None => {}
+                    }
+                    let before = count;
+                    let answer = increx(&mut count, hit, times);
+                    added += count - before;
+                    key.read(hit, times, only, answer).unwrap();
+                }
+                round += 1;
+                prop_assert!(round < 100);
+            }
+            prop_assert_eq!(key.answers.len(), key.hits.len());
+            let hits = key.answers.iter().zip(&key.hits);
+            let admitted: u64 =
+                hits.filter(|(answer, _)| answer.allowed).map(|(_, hit)| hit.cost).sum();
+            prop_assert_eq!(admitted, added);
+            prop_assert!(key.answers.iter().all(|answer| answer.count <= LIMIT));
+        }
+    }
+}
