@@ -13,10 +13,10 @@ fn at(seconds: u64) -> Timestamp {
     Timestamp::from_micros(seconds * 1_000_000).unwrap()
 }
 
-/// A table with one key in it, of which the clerk knows, hit at second 1,000 under a limit of one a minute.
+/// A table with one key in it, of which the clerk knows, hit at second 1,000 under a limit of two a minute.
 fn with(body: impl FnOnce(&Real, &Check<'_>, u64)) {
     let table = Real::new(100, ahash::RandomState::new());
-    let quota = "1/minute".parse().unwrap();
+    let quota = "2/minute".parse().unwrap();
     let policy = Policy::new("p", Algorithm::TokenBucket, quota).unwrap();
     let space = Space::new("", "", &policy);
     let check = Check {
@@ -45,8 +45,8 @@ fn a_key_whose_time_is_over_leaves_without_a_trace() {
 #[test]
 fn a_key_that_was_hit_since_stays_until_its_state_is_as_good_as_never_seen() {
     with(|table, _, hash| {
-        let stays = table.release(hash, false, at(1_020)).unwrap();
-        assert!(stays >= 40_000_000, "{stays}");
+        let stays = table.release(hash, false, at(1_010)).unwrap();
+        assert!(stays >= 10_000_000, "{stays}");
         assert_eq!(table.population().keys(), 1);
     });
 }
@@ -54,13 +54,13 @@ fn a_key_that_was_hit_since_stays_until_its_state_is_as_good_as_never_seen() {
 #[test]
 fn for_want_of_room_a_live_state_goes_on_in_the_overflow() {
     with(|table, check, hash| {
-        assert_eq!(table.release(hash, true, at(1_020)), None);
+        assert_eq!(table.release(hash, true, at(1_010)), None);
         assert_eq!((table.population().keys(), table.overflow_cells()), (0, 1));
-        let (_, verdict, _) = table.judge(check, || Moment::of_clock(at(1_030)));
-        assert!(!verdict.is_allowed());
-        let (_, verdict, _) = table.judge(check, || Moment::of_clock(at(1_060)));
+        let (_, verdict, _) = table.judge(check, || Moment::of_clock(at(1_011)));
         assert!(verdict.is_allowed());
         assert_eq!((table.population().keys(), table.overflow_cells()), (1, 0));
+        let (_, verdict, _) = table.judge(check, || Moment::of_clock(at(1_012)));
+        assert!(!verdict.is_allowed());
     });
 }
 
