@@ -16,6 +16,8 @@ use tollgate_memory::{Limiter, MemoryStore};
 /// Calls in a block: few enough that most blocks run without an interruption.
 const BLOCK: usize = 4_000;
 const ROUNDS: usize = 500;
+/// Calls of each thread in a block: enough that the threads meet for most of it.
+const THREADED_BLOCK: usize = 40_000;
 
 /// What a call costs here and there, in tenths of a nanosecond.
 struct Comparison {
@@ -26,19 +28,23 @@ struct Comparison {
 impl Comparison {
     /// Of blocks that ran in turn, the lowest decile: what a call costs while nobody else wants the machine.
     fn undisturbed(ours: Vec<Duration>, theirs: Vec<Duration>) -> Self {
-        let lowest_decile = |mut times: Vec<Duration>| {
-            times.sort_unstable();
-            per_call(times[times.len() / 10], 1)
-        };
         Self {
-            ours: lowest_decile(ours),
-            theirs: lowest_decile(theirs),
+            ours: per_call(quantile(ours, 10), BLOCK),
+            theirs: per_call(quantile(theirs, 10), BLOCK),
+        }
+    }
+
+    /// Of blocks that ran in turn, the median, for threads: the least disturbed blocks are those that hardly met.
+    fn usual(ours: Vec<Duration>, theirs: Vec<Duration>) -> Self {
+        Self {
+            ours: per_call(quantile(ours, 2), THREADED_BLOCK),
+            theirs: per_call(quantile(theirs, 2), THREADED_BLOCK),
         }
     }
 
     /// Of blocks that ran in turn, the mean, for work that is put off: growing, and making room.
     fn in_all(ours: &[Duration], theirs: &[Duration]) -> Self {
-        let mean = |times: &[Duration]| per_call(times.iter().sum(), times.len());
+        let mean = |times: &[Duration]| per_call(times.iter().sum(), times.len() * BLOCK);
         Self {
             ours: mean(ours),
             theirs: mean(theirs),
@@ -50,10 +56,15 @@ impl Comparison {
     }
 }
 
-/// Tenths of a nanosecond for one of the calls in so many blocks.
-fn per_call(time: Duration, blocks: usize) -> u128 {
-    let calls = u128::try_from(blocks * BLOCK).expect("it fits");
-    time.as_nanos() * 10 / calls
+/// The time that one in `part` does not exceed.
+fn quantile(mut times: Vec<Duration>, part: usize) -> Duration {
+    times.sort_unstable();
+    times[times.len() / part]
+}
+
+/// Tenths of a nanosecond for one of so many calls.
+fn per_call(time: Duration, calls: usize) -> u128 {
+    time.as_nanos() * 10 / u128::try_from(calls).expect("it fits")
 }
 
 fn timed(block: impl FnOnce()) -> Duration {
@@ -112,16 +123,32 @@ fn warm(
     let (ours, theirs) = (tollgate(), governor());
     warm_tollgate(&ours, known);
     warm_governor(&theirs, known);
-    let blocks: Vec<&[String]> = traffic.chunks_exact(BLOCK * threads).collect();
+    let size = if threads == 1 {
+        BLOCK
+    } else {
+        THREADED_BLOCK * threads
+    };
+    let traffic: Vec<String> = traffic
+        .iter()
+        .cycle()
+        .take(traffic.len().max(2 * size))
+        .cloned()
+        .collect();
+    let blocks: Vec<&[String]> = traffic.chunks_exact(size).collect();
     let (mut here, mut there) = (Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
+    for round in 0..ROUNDS * BLOCK * threads / size {
         // Different blocks, so that neither side finds the subjects in the cache because the other was there before.
         let block = blocks[round % blocks.len()];
         let other = blocks[(round + blocks.len() / 2) % blocks.len()];
         here.push(in_threads(threads, block, |part| hit_all(&ours, part)));
         there.push(in_threads(threads, other, |part| check_all(&theirs, part)));
     }
-    row(table, what, &Comparison::undisturbed(here, there), bar);
+    let comparison = if threads == 1 {
+        Comparison::undisturbed(here, there)
+    } else {
+        Comparison::usual(here, there)
+    };
+    row(table, what, &comparison, bar);
 }
 
 fn hit_all(limiter: &Limiter<MemoryStore>, traffic: &[String]) {

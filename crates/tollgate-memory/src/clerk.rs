@@ -53,8 +53,8 @@ impl Clerk {
     pub(crate) fn take(&self, (hash, lifetime): Promotion, population: &Population) {
         self.cache.insert(hash, lifetime.min(Self::MAX_LIFETIME));
         let taken = self.taken.fetch_add(1, Ordering::Relaxed) + 1;
-        let epoch = (taken / self.epoch_length) & u64::from(u32::MAX);
-        population.set_epoch(u32::try_from(epoch).unwrap_or(0));
+        let epoch = (taken / self.epoch_length) & u64::from(u16::MAX);
+        population.set_epoch(u16::try_from(epoch).unwrap_or(0));
     }
 
     /// Hears that a key is in use. Returns whether it knew the key.

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 use tollgate_core::algorithm::FixedWindowState;
 use tollgate_core::{Key, Op, Rule, State, Timestamp, Verdict};
 
+use crate::kinds::{Kind, KindId, Kinds};
 use crate::pace::Pace;
 
 /// When a call is judged.
@@ -41,26 +42,30 @@ impl Moment {
 /// A subject's bytes; short ones lie inside.
 pub(crate) type Subject = SmallVec<[u8; 16]>;
 
-/// A key and its state.
+/// A key and its state, in one cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Entry {
-    /// The two halves of [`Key::digest`]; as one number they would be aligned to 16 bytes.
-    digest: [u64; 2],
-    subject: Subject,
     pub(crate) state: State,
-    pub(crate) pace: Pace,
+    subject: Subject,
+    /// What it has in common with other keys of the shard.
+    kind: KindId,
     /// For a resident the epoch in which the clerk last heard of it; for a key judged at named instants the store's
     /// clock then, in [`COARSE`] units.
-    pub(crate) stamp: u32,
-    /// Whether it was hit again since the hand last passed.
-    pub(crate) used: bool,
-    /// Whether the clerk decides when it leaves.
-    pub(crate) resident: bool,
-    /// Whether its state was last judged at a named instant.
-    pub(crate) named: bool,
-    /// Whether it stands for a key that was reset and not charged since: it only keeps the overflow away.
-    pub(crate) forgiven: bool,
+    stamp: u16,
+    marks: u8,
 }
+
+const _: () = assert!(size_of::<Entry>() == 64, "an entry fills one cache line");
+
+/// It was hit again since the hand last passed.
+const USED: u8 = 1;
+/// The clerk decides when it leaves.
+const RESIDENT: u8 = 1 << 1;
+/// Its state was last judged at a named instant.
+const NAMED: u8 = 1 << 2;
+/// It stands for a key that was reset and not charged since: it only keeps the overflow away.
+const FORGIVEN: u8 = 1 << 3;
 
 /// How long a state that was judged at a named instant stays at least, since the clock knows nothing of that instant.
 const NAMED_FLOOR: u64 = 60_000_000;
@@ -69,8 +74,10 @@ const NAMED_FLOOR: u64 = 60_000_000;
 /// fast limit does not come and go.
 const GRACE: u64 = 10_000_000;
 
-/// 2^20 microseconds, about a second: the unit of a coarse stamp.
-const COARSE: u32 = 20;
+/// 2^26 microseconds, about a minute: the unit of a coarse stamp.
+const COARSE: u32 = 26;
+/// The longest that a coarse stamp tells apart from a clock that was set back: 25 days.
+const COARSE_RANGE: u16 = u16::MAX / 2;
 
 pub(crate) const fn halves(digest: u128) -> [u64; 2] {
     #[expect(
@@ -81,54 +88,119 @@ pub(crate) const fn halves(digest: u128) -> [u64; 2] {
 }
 
 impl Entry {
-    pub(crate) fn new(key: &Key<'_>, state: State, pace: Pace, moment: Moment) -> Self {
+    pub(crate) fn new(key: &Key<'_>, state: State, kind: KindId, moment: Moment) -> Self {
         let mut entry = Self {
-            digest: halves(key.digest()),
-            subject: SmallVec::from_slice(key.subject()),
             state,
-            pace,
+            subject: SmallVec::from_slice(key.subject()),
+            kind,
             stamp: 0,
-            used: false,
-            resident: false,
-            named: false,
-            forgiven: false,
+            marks: 0,
         };
         entry.mark_clock(moment);
         entry
     }
 
-    /// An entry that says a key was reset, until `expiry`.
-    pub(crate) fn forgiven(key: &Key<'_>, expiry: u64, named: bool, clock: Timestamp) -> Self {
-        let (state, pace) = Pace::no_state(key.space().family(), expiry);
+    /// An entry that says a key was reset, until `expiry`. Its kind is of the default pace.
+    pub(crate) fn forgiven(
+        key: &Key<'_>,
+        expiry: u64,
+        kind: KindId,
+        named: bool,
+        clock: Timestamp,
+    ) -> Self {
+        let state = Pace::no_state(key.space().family(), expiry);
         let moment = Moment {
             judged: clock,
             clock,
             named,
         };
-        Self {
-            forgiven: true,
-            ..Self::new(key, state, pace, moment)
-        }
+        let mut entry = Self::new(key, state, kind, moment);
+        entry.marks |= FORGIVEN;
+        entry
     }
 
+    /// Whether it is the entry of `key`, given the number of the key's kind.
     #[inline]
-    pub(crate) fn is(&self, key: &Key<'_>) -> bool {
-        self.digest == halves(key.digest()) && same_bytes(&self.subject, key.subject())
+    pub(crate) fn is(&self, kind: KindId, subject: &[u8]) -> bool {
+        self.kind == kind && same_bytes(&self.subject, subject)
     }
 
-    pub(crate) const fn digest(&self) -> [u64; 2] {
-        self.digest
+    pub(crate) fn is_subject(&self, subject: &[u8]) -> bool {
+        same_bytes(&self.subject, subject)
+    }
+
+    pub(crate) const fn kind(&self) -> KindId {
+        self.kind
     }
 
     pub(crate) fn subject(&self) -> &[u8] {
         &self.subject
     }
 
+    pub(crate) const fn is_used(&self) -> bool {
+        self.marks & USED != 0
+    }
+
+    #[inline]
+    pub(crate) const fn is_resident(&self) -> bool {
+        self.marks & RESIDENT != 0
+    }
+
+    pub(crate) const fn is_named(&self) -> bool {
+        self.marks & NAMED != 0
+    }
+
+    pub(crate) const fn is_forgiven(&self) -> bool {
+        self.marks & FORGIVEN != 0
+    }
+
+    /// Has it pass the hand once more before it may leave.
+    pub(crate) const fn give_another_chance(&mut self) {
+        self.marks &= !USED;
+    }
+
+    /// Leaves it to the clerk.
+    pub(crate) const fn make_resident(&mut self, epoch: u16) {
+        self.marks |= RESIDENT;
+        self.stamp = epoch;
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn leave_to_the_hand(&mut self) {
+        self.marks &= !RESIDENT;
+    }
+
+    /// Notes a hit by the store's own clock. Returns whether the clerk should hear that the key is in use.
+    #[inline]
+    pub(crate) fn note_hit(&mut self, epoch: impl FnOnce() -> u16) -> bool {
+        // Most often there is nothing new to note.
+        if self.marks == USED {
+            return false;
+        }
+        self.marks = self.marks & !NAMED | USED;
+        self.is_stale(epoch())
+    }
+
+    /// Whether the clerk should hear that it is in use. Notes that it will.
+    pub(crate) const fn is_stale(&mut self, epoch: u16) -> bool {
+        let stale = self.marks & (RESIDENT | NAMED) == RESIDENT && self.stamp != epoch;
+        if stale {
+            self.stamp = epoch;
+        }
+        stale
+    }
+
     /// Judges `op` by `rule`, and keeps what it leaves.
-    pub(crate) fn step(&mut self, rule: &Rule, moment: Moment, op: Op) -> Verdict {
+    pub(crate) fn step(
+        &mut self,
+        rule: &Rule,
+        moment: Moment,
+        op: Op,
+        kinds: &mut Kinds,
+    ) -> Verdict {
         let mut state = Some(self.take_state());
         let verdict = rule.step(&mut state, moment.judged, op);
-        self.put_state(state, rule);
+        self.put_state(state, rule, op, kinds);
         self.mark(op, moment);
         verdict
     }
@@ -138,11 +210,22 @@ impl Entry {
         std::mem::replace(&mut self.state, NOTHING)
     }
 
-    pub(crate) fn put_state(&mut self, state: Option<State>, rule: &Rule) {
+    /// Puts back what `op` left of the state under `rule`, which it fades by from now on unless it was only looked at.
+    pub(crate) fn put_state(
+        &mut self,
+        state: Option<State>,
+        rule: &Rule,
+        op: Op,
+        kinds: &mut Kinds,
+    ) {
         let Some(state) = state else { return };
-        if Pace::fits(rule, &state) {
-            self.pace = Pace::of(rule);
-            self.forgiven = false;
+        if Pace::fits(rule, &state) && !matches!(op, Op::Peek(_)) {
+            let kind = kinds.get(self.kind);
+            let pace = Pace::of(rule);
+            if kind.pace != pace {
+                self.kind = kinds.intern(Kind { pace, ..kind });
+            }
+            self.marks &= !FORGIVEN;
         }
         self.state = state;
     }
@@ -153,48 +236,43 @@ impl Entry {
         if matches!(op, Op::Peek(_)) {
             return;
         }
-        self.used = true;
+        self.marks |= USED;
         self.mark_clock(moment);
     }
 
     #[inline]
     fn mark_clock(&mut self, moment: Moment) {
-        self.named = moment.named;
         if moment.named {
+            self.marks |= NAMED;
             self.stamp = coarse(moment.clock);
+        } else {
+            self.marks &= !NAMED;
         }
-    }
-
-    pub(crate) fn expiry(&self) -> u64 {
-        self.pace.expiry(&self.state)
     }
 
     /// How many microseconds from `clock` on it stays at least; none if it may go because its time is over.
-    pub(crate) fn stays_for(&self, clock: Timestamp) -> u64 {
-        if !self.named {
-            let leaves = self.expiry().saturating_add(GRACE);
+    pub(crate) fn stays_for(&self, pace: Pace, clock: Timestamp) -> u64 {
+        if !self.is_named() {
+            let leaves = pace.expiry(&self.state).saturating_add(GRACE);
             return leaves.saturating_sub(clock.as_micros());
         }
-        let seen = u64::from(coarse(clock).wrapping_sub(self.stamp));
+        let passed = coarse(clock).wrapping_sub(self.stamp);
         // A clock that was set back has not passed the stamp yet.
-        let passed = if seen > u64::from(u32::MAX / 2) {
-            0
-        } else {
-            seen << COARSE
-        };
-        let floor = self.pace.lifetime(&self.state).max(NAMED_FLOOR);
+        let passed = if passed > COARSE_RANGE { 0 } else { passed };
+        let floor = pace.lifetime(&self.state).max(NAMED_FLOOR);
         // One unit more, because both readings were cut off.
-        (floor + (1 << COARSE)).saturating_sub(passed)
+        let stays = floor.min(u64::from(COARSE_RANGE - 1) << COARSE) + (1 << COARSE);
+        stays.saturating_sub(u64::from(passed) << COARSE)
     }
 
     /// Whether it may go because its time is over, as the store's clock has it.
-    pub(crate) fn is_idle(&self, clock: Timestamp) -> bool {
-        self.stays_for(clock) == 0
+    pub(crate) fn is_idle(&self, pace: Pace, clock: Timestamp) -> bool {
+        self.stays_for(pace, clock) == 0
     }
 
     /// Whether the state still counts at `moment`, as far as its clock can tell.
-    pub(crate) fn is_live(&self, moment: Moment) -> bool {
-        is_live(&self.state, self.pace, self.named, moment)
+    pub(crate) fn is_live(&self, pace: Pace, moment: Moment) -> bool {
+        is_live(&self.state, pace, self.is_named(), moment)
     }
 }
 
@@ -218,18 +296,13 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     if a.len() > 16 {
         return a == b;
     }
-    match (
-        (a.first_chunk::<8>(), a.last_chunk::<8>()),
-        (b.first_chunk::<8>(), b.last_chunk::<8>()),
-    ) {
-        ((Some(a_first), Some(a_last)), (Some(b_first), Some(b_last))) => {
-            a_first == b_first && a_last == b_last
-        }
-        _ => a == b,
+    match a.len().checked_sub(8) {
+        Some(tail) => a[..8] == b[..8] && a[tail..] == b[tail..],
+        None => a == b,
     }
 }
 
-fn coarse(clock: Timestamp) -> u32 {
+fn coarse(clock: Timestamp) -> u16 {
     // Only differences count, so the bits above may go.
-    u32::try_from((clock.as_micros() >> COARSE) & u64::from(u32::MAX)).unwrap_or(0)
+    u16::try_from((clock.as_micros() >> COARSE) & u64::from(u16::MAX)).unwrap_or(0)
 }

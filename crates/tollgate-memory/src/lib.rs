@@ -4,6 +4,8 @@ mod builder;
 mod clerk;
 mod clock;
 mod entry;
+mod hand;
+mod kinds;
 mod overflow;
 mod pace;
 mod population;

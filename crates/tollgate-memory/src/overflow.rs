@@ -7,7 +7,8 @@
 use hashbrown::HashTable;
 use tollgate_core::{Rule, State};
 
-use crate::entry::{Entry, Moment, is_live};
+use crate::entry::{Moment, is_live};
+use crate::kinds::Kind;
 use crate::pace::Pace;
 use crate::stricter::{handed_on, stricter};
 
@@ -76,14 +77,20 @@ impl Overflow {
         self.cells.len()
     }
 
-    /// Keeps the state of an entry that goes before its time.
+    /// Keeps the state of a key of `kind` that goes before its time.
     #[cold]
-    pub(crate) fn fold(&mut self, entry: Entry, hash: u64, moment: Moment) {
+    pub(crate) fn fold(
+        &mut self,
+        kind: Kind,
+        hash: u64,
+        state: State,
+        named: bool,
+        moment: Moment,
+    ) {
         self.folds += 1;
-        let digest = entry.digest();
+        let digest = kind.digest;
         let slot = self.slot(hash);
-        let named = entry.named;
-        let evicted = (entry.state, entry.pace);
+        let evicted = (state, kind.pace);
         if let Some(cell) = self.find_mut(digest, slot) {
             cell.add(evicted, named, hash, moment);
             return;

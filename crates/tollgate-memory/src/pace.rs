@@ -8,7 +8,7 @@ use tollgate_core::{Family, Rule, State, Timestamp};
 /// Kept beside each state, because eviction meets keys whose policies are not part of the call that evicts. For a
 /// bucket it is the drain (below 2^40, since a limit is at most 10^12) and the tick (at most 10^6 microseconds); for
 /// the others it is the period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pace(u64);
 
 const TICK_SHIFT: u32 = 40;
@@ -34,25 +34,26 @@ impl Pace {
         )
     }
 
-    /// A state that rules of `family` take for none, and that expires at `expiry` all the same.
-    pub(crate) const fn no_state(family: Family, expiry: u64) -> (State, Self) {
+    /// A state that rules of `family` take for none, and that at the default pace expires at `expiry` all the same.
+    pub(crate) const fn no_state(family: Family, expiry: u64) -> State {
+        let instant = Timestamp::saturating_from_micros(expiry);
         match family {
-            Family::FixedWindow => {
-                let bucket = BucketState {
-                    updated: Timestamp::EPOCH,
-                    level: expiry,
-                    unit: 1,
-                };
-                (State::Bucket(bucket), Self(1 | 1 << TICK_SHIFT))
-            }
+            Family::FixedWindow => State::Bucket(BucketState {
+                updated: instant,
+                level: 0,
+                unit: 1,
+            }),
             Family::Bucket | Family::SlidingWindow | Family::SlidingLog => {
-                let window = FixedWindowState {
-                    start: Timestamp::EPOCH,
+                State::FixedWindow(FixedWindowState {
+                    start: instant,
                     count: 0,
-                };
-                (State::FixedWindow(window), Self(expiry))
+                })
             }
         }
+    }
+
+    pub(crate) const fn bits(self) -> u64 {
+        self.0
     }
 
     #[inline]

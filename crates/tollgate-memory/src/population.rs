@@ -1,6 +1,6 @@
 //! How many keys there are in all shards, how many there may be, and what became of them.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 /// Counts that all shards share.
 #[derive(Debug)]
@@ -8,7 +8,7 @@ pub(crate) struct Population {
     max: usize,
     keys: AtomicUsize,
     /// Moves on as the clerk takes keys over, so that keys in use are reported to it often enough to stay.
-    epoch: AtomicU32,
+    epoch: AtomicU16,
     evicted_live: AtomicU64,
     shared: AtomicU64,
 }
@@ -18,7 +18,7 @@ impl Population {
         Self {
             max,
             keys: AtomicUsize::new(0),
-            epoch: AtomicU32::new(0),
+            epoch: AtomicU16::new(0),
             evicted_live: AtomicU64::new(0),
             shared: AtomicU64::new(0),
         }
@@ -45,11 +45,11 @@ impl Population {
     }
 
     #[inline]
-    pub(crate) fn epoch(&self) -> u32 {
+    pub(crate) fn epoch(&self) -> u16 {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_epoch(&self, epoch: u32) {
+    pub(crate) fn set_epoch(&self, epoch: u16) {
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 

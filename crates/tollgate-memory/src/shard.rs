@@ -1,9 +1,10 @@
-//! One part of the table: keys, and the hand that goes round over them.
+//! One part of the table: keys and their states, under one lock.
 
 use hashbrown::HashTable;
 use tollgate_core::{Check, Key, Op, State, Timestamp, Verdict};
 
 use crate::entry::{Entry, Moment, halves};
+use crate::kinds::{Kind, KindId, Kinds};
 use crate::overflow::{Forgotten, Origin, Overflow};
 use crate::pace::Pace;
 use crate::population::Population;
@@ -12,9 +13,12 @@ use crate::population::Population;
 #[derive(Debug)]
 pub(crate) struct Shard {
     pub(crate) entries: HashTable<Entry>,
-    pub(crate) overflow: Overflow,
+    /// The kind that was asked for last, and its number: most often it is asked for again.
+    recent: (Kind, KindId),
     /// The next bucket that the hand looks at.
-    hand: usize,
+    pub(crate) hand: usize,
+    pub(crate) kinds: Box<Kinds>,
+    pub(crate) overflow: Box<Overflow>,
 }
 
 /// A key that the clerk takes over: its hash, and for how many microseconds it stays at least.
@@ -29,36 +33,93 @@ pub(crate) struct News {
     pub(crate) touched: Vec<u64>,
 }
 
-/// What a call needs besides the shard.
+/// What a call needs besides the shard. `F` hashes a subject.
 #[derive(Debug)]
 pub(crate) struct Context<'a, F> {
-    pub(crate) hash_of: F,
+    pub(crate) hash_subject: F,
     pub(crate) population: &'a Population,
     pub(crate) news: News,
 }
 
+/// The hash of a key, from that of its subject.
+///
+/// Half a cryptographic hash tells spaces apart well enough here; equality looks at all of it.
+#[inline]
+pub(crate) const fn hash_of_key(subject_hash: u64, digest: [u64; 2]) -> u64 {
+    subject_hash ^ digest[0]
+}
+
+/// The hash of an entry's key.
+pub(crate) fn hash_of_entry(
+    entry: &Entry,
+    kinds: &Kinds,
+    hash_subject: impl Fn(&[u8]) -> u64,
+) -> u64 {
+    hash_of_key(
+        hash_subject(entry.subject()),
+        kinds.get(entry.kind()).digest,
+    )
+}
+
 impl Shard {
-    /// Keys that one call hands to the clerk at most.
-    pub(crate) const MAX_PROMOTIONS: usize = 4;
-    /// Buckets that the hand passes for one new key at most.
-    const MAX_STEPS: usize = 256;
-    /// Buckets that the hand passes for one new key while there is room, so that nothing idle outlives many newcomers.
-    const IDLE_STEPS: usize = 4;
-
-    /// Buckets that the hand passes in one tick.
-    const TICK_STEPS: usize = 4_096;
-
     pub(crate) fn new(capacity: usize) -> Self {
+        let mut kinds = Kinds::default();
+        let none = Kind {
+            digest: [0, 0],
+            pace: Pace::default(),
+        };
         Self {
             entries: HashTable::new(),
-            overflow: Overflow::new(capacity),
+            recent: (none, kinds.intern(none)),
             hand: 0,
+            kinds: Box::new(kinds),
+            overflow: Box::new(Overflow::new(capacity)),
         }
     }
 
-    /// Judges a key that has no entry, and makes one if it was charged.
+    /// The number of `kind`; `None` if no key is of that kind.
+    #[inline]
+    pub(crate) fn kind_id(&mut self, kind: Kind) -> Option<KindId> {
+        if self.recent.0 == kind {
+            return Some(self.recent.1);
+        }
+        self.look_up(kind)
+    }
+
+    #[cold]
     #[inline(never)]
-    pub(crate) fn judge_new<F: Fn(&Entry) -> u64>(
+    fn look_up(&mut self, kind: Kind) -> Option<KindId> {
+        let id = self.kinds.find(kind)?;
+        self.recent = (kind, id);
+        Some(id)
+    }
+
+    /// Lets go of kinds that no key is of, if there may be many.
+    pub(crate) fn tidy_kinds(&mut self) {
+        if !self.kinds.has_grown() {
+            return;
+        }
+        let in_use = self.entries.iter().map(Entry::kind);
+        self.kinds
+            .retain(in_use.chain(std::iter::once(self.recent.1)));
+    }
+
+    /// The entry of a key, whatever its pace.
+    pub(crate) fn find_mut(
+        &mut self,
+        hash: u64,
+        key: &Key<'_>,
+    ) -> Option<(&mut Entry, &mut Kinds)> {
+        let (digest, kinds) = (halves(key.digest()), &mut *self.kinds);
+        let is = |entry: &Entry| {
+            entry.is_subject(key.subject()) && kinds.get(entry.kind()).digest == digest
+        };
+        let entry = self.entries.find_mut(hash, is)?;
+        Some((entry, kinds))
+    }
+
+    /// Judges a key that has no entry, and makes one if it was charged.
+    pub(crate) fn judge_new<F: Fn(&[u8]) -> u64>(
         &mut self,
         hash: u64,
         check: &Check<'_>,
@@ -108,7 +169,7 @@ impl Shard {
     }
 
     /// Adds a key that has no entry yet. A cell of its own is taken back first.
-    pub(crate) fn insert<F: Fn(&Entry) -> u64>(
+    pub(crate) fn insert<F: Fn(&[u8]) -> u64>(
         &mut self,
         hash: u64,
         check: &Check<'_>,
@@ -116,167 +177,65 @@ impl Shard {
         moment: Moment,
         context: &mut Context<'_, F>,
     ) {
-        let pace = Pace::of(check.policy.rule());
-        let entry = Entry::new(&check.key, state, pace, moment);
+        let kind = Kind {
+            digest: halves(check.key.digest()),
+            pace: Pace::of(check.policy.rule()),
+        };
+        let id = self.intern(kind);
+        let entry = Entry::new(&check.key, state, id, moment);
         self.insert_entry(hash, entry, moment, context);
     }
 
-    fn insert_entry<F: Fn(&Entry) -> u64>(
+    fn intern(&mut self, kind: Kind) -> KindId {
+        match self.kind_id(kind) {
+            Some(id) => id,
+            None => self.kinds.intern(kind),
+        }
+    }
+
+    fn insert_entry<F: Fn(&[u8]) -> u64>(
         &mut self,
         hash: u64,
         entry: Entry,
         moment: Moment,
         context: &mut Context<'_, F>,
     ) {
-        if context.population.is_full() {
-            self.make_room(moment, context);
-        } else {
-            self.sweep(Self::IDLE_STEPS, moment, context.population);
-        }
-        (self.entries).insert_unique(hash, entry, &context.hash_of);
+        self.turn_the_hand(moment, context);
+        let kinds = &*self.kinds;
+        self.entries.insert_unique(hash, entry, |entry| {
+            hash_of_entry(entry, kinds, &context.hash_subject)
+        });
         context.population.add(1);
     }
 
     /// Forgets a key. Returns whether there was anything to forget.
-    pub(crate) fn reset<F: Fn(&Entry) -> u64>(
+    pub(crate) fn reset<F: Fn(&[u8]) -> u64>(
         &mut self,
         hash: u64,
         key: &Key<'_>,
         clock: Timestamp,
         context: &mut Context<'_, F>,
     ) -> bool {
-        let removed = match self.entries.find_entry(hash, |entry| entry.is(key)) {
+        let digest = halves(key.digest());
+        let kinds = &*self.kinds;
+        let is = |entry: &Entry| {
+            entry.is_subject(key.subject()) && kinds.get(entry.kind()).digest == digest
+        };
+        let removed = match self.entries.find_entry(hash, is) {
             Ok(entry) => {
                 let (entry, _) = entry.remove();
                 context.population.remove(1);
-                !entry.forgiven
+                !entry.is_forgiven()
             }
             Err(_) => false,
         };
-        let Forgotten { own, shared } = self.overflow.forget(halves(key.digest()), hash);
+        let Forgotten { own, shared } = self.overflow.forget(digest, hash);
         if let Some((expiry, named)) = shared {
-            let entry = Entry::forgiven(key, expiry, named, clock);
+            let pace = Pace::default();
+            let id = self.intern(Kind { digest, pace });
+            let entry = Entry::forgiven(key, expiry, id, named, clock);
             self.insert_entry(hash, entry, Moment::of_clock(clock), context);
         }
         removed || own
-    }
-
-    /// Takes one key out, so that another has room: the first that the hand meets that is idle or was not hit again.
-    ///
-    /// Keys that were hit again go to the clerk, which decides about them from then on.
-    fn make_room<F: Fn(&Entry) -> u64>(&mut self, moment: Moment, context: &mut Context<'_, F>) {
-        for _ in 0..self.entries.num_buckets().min(Self::MAX_STEPS) {
-            let bucket = self.next_bucket();
-            let Some(entry) = self.entries.get_bucket_mut(bucket) else {
-                continue;
-            };
-            if entry.resident {
-                continue;
-            }
-            if entry.used && entry.is_live(moment) {
-                if entry.named {
-                    entry.used = false;
-                    continue;
-                }
-                if context.news.promoted.len() < Self::MAX_PROMOTIONS {
-                    entry.resident = true;
-                    entry.stamp = context.population.epoch();
-                    let promotion = ((context.hash_of)(entry), entry.stays_for(moment.clock));
-                    context.news.promoted.push(promotion);
-                    continue;
-                }
-            }
-            self.evict(bucket, moment, context);
-            return;
-        }
-    }
-
-    fn evict<F: Fn(&Entry) -> u64>(
-        &mut self,
-        bucket: usize,
-        moment: Moment,
-        context: &Context<'_, F>,
-    ) {
-        if let Ok(entry) = self.entries.get_bucket_entry(bucket) {
-            let (entry, _) = entry.remove();
-            context.population.remove(1);
-            let hash = (context.hash_of)(&entry);
-            self.fold(entry, hash, moment, context.population);
-        }
-    }
-
-    fn fold(&mut self, entry: Entry, hash: u64, moment: Moment, population: &Population) {
-        if entry.is_live(moment) && !entry.forgiven {
-            population.count_evicted_live();
-            self.overflow.fold(entry, hash, moment);
-        }
-    }
-
-    /// Takes out what is idle among the next `steps` buckets, but for what the clerk decides about.
-    fn sweep(&mut self, steps: usize, moment: Moment, population: &Population) {
-        for _ in 0..steps.min(self.entries.num_buckets()) {
-            let bucket = self.next_bucket();
-            let idle = (self.entries.get_bucket(bucket))
-                .is_some_and(|entry| !entry.resident && entry.is_idle(moment.clock));
-            if idle && let Ok(entry) = self.entries.get_bucket_entry(bucket) {
-                drop(entry.remove());
-                population.remove(1);
-            }
-        }
-    }
-
-    /// A part of a round of the hand, and room given back where most of it is empty.
-    pub(crate) fn sweep_some(
-        &mut self,
-        moment: Moment,
-        population: &Population,
-        hash_of: impl Fn(&Entry) -> u64,
-    ) {
-        self.sweep(Self::TICK_STEPS, moment, population);
-        if self.hand < Self::TICK_STEPS {
-            // Once a round is enough.
-            self.overflow.sweep(moment);
-        }
-        if self.entries.len() < self.entries.capacity() / 4 {
-            self.entries.shrink_to(self.entries.len() * 2, hash_of);
-        }
-    }
-
-    /// Takes out the keys that the clerk lets go. Returns for how long a key that is still in use stays at least.
-    ///
-    /// `for_capacity` says that the clerk had no room; otherwise their time was over, as far as it knew.
-    pub(crate) fn release(
-        &mut self,
-        hash: u64,
-        for_capacity: bool,
-        moment: Moment,
-        population: &Population,
-        hash_of: impl Fn(&Entry) -> u64,
-    ) -> Option<u64> {
-        let mut stays = None;
-        // Two keys of one hash are one to the clerk.
-        while let Ok(found) = self.entries.find_entry(hash, |entry| {
-            entry.resident
-                && hash_of(entry) == hash
-                && (for_capacity || entry.is_idle(moment.clock))
-        }) {
-            let (entry, _) = found.remove();
-            population.remove(1);
-            self.fold(entry, hash, moment, population);
-        }
-        let still = |entry: &&Entry| entry.resident && hash_of(entry) == hash;
-        for entry in self.entries.iter_hash(hash).filter(still) {
-            stays = stays.max(Some(entry.stays_for(moment.clock)));
-        }
-        stays
-    }
-
-    fn next_bucket(&mut self) -> usize {
-        let bucket = self.hand;
-        self.hand = bucket + 1;
-        if self.hand >= self.entries.num_buckets() {
-            self.hand = 0;
-        }
-        bucket
     }
 }

@@ -3,13 +3,13 @@
 use std::hash::{BuildHasher, Hasher};
 
 use crossbeam_utils::CachePadded;
-use smallvec::SmallVec;
-use tollgate_core::{Batch, Check, Key, Op, Rule, State, Timestamp, Verdict, Verdicts};
+use tollgate_core::{Check, Key, Op, Rule, State, Timestamp, Verdict};
 
-use crate::entry::{Entry, Moment, halves};
+use crate::entry::{Moment, halves};
+use crate::kinds::Kind;
 use crate::pace::Pace;
 use crate::population::Population;
-use crate::shard::{Context, News, Shard};
+use crate::shard::{Context, News, Shard, hash_of_key};
 use crate::sync::{Lock, RealLock};
 
 /// Keys and states in shards, each under a lock of its own.
@@ -46,20 +46,6 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         &self.population
     }
 
-    /// Whether the clerk should hear that a key is in use. Notes that it will.
-    #[inline]
-    pub(crate) fn is_stale(&self, entry: &mut Entry) -> bool {
-        if !entry.resident {
-            return false;
-        }
-        let epoch = self.population.epoch();
-        let stale = entry.stamp != epoch && !entry.named;
-        if stale {
-            entry.stamp = epoch;
-        }
-        stale
-    }
-
     /// Judges a bucket that is at hand. `None` means that nothing was done.
     ///
     /// The clock is read before the key is locked, so that the two waits overlap. Where another call on the key came
@@ -77,9 +63,13 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
             return None;
         };
         let mut now = clock();
-        let hash = self.hash(&check.key);
+        // Only these leave the check, so that it need not lie in memory.
+        let (subject, digest) = (check.key.subject(), halves(check.key.digest()));
+        let hash = hash_of_key(self.hash_subject(subject), digest);
         let mut shard = self.shard(hash).lock();
-        let entry = (shard.entries).find_mut(hash, |entry| entry.is(&check.key))?;
+        let pace = Pace::of_bucket(rule);
+        let kind = shard.kind_id(Kind { digest, pace })?;
+        let entry = (shard.entries).find_mut(hash, |entry| entry.is(kind, subject))?;
         let State::Bucket(bucket) = &mut entry.state else {
             return None;
         };
@@ -89,10 +79,10 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         let (kept, verdict) = rule.step(Some(*bucket), now, check.op);
         if let Some(kept) = kept {
             *bucket = kept;
-            entry.pace = Pace::of_bucket(rule);
         }
-        entry.mark(check.op, Moment::of_clock(now));
-        Some((hash, now, verdict, self.is_stale(entry)))
+        let looks_only = matches!(check.op, Op::Peek(_));
+        let stale = !looks_only && entry.note_hit(|| self.population.epoch());
+        Some((hash, now, verdict, stale))
     }
 
     /// Judges one check at the moment that `moment` reads once the key is locked.
@@ -105,98 +95,17 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
         let mut shard = self.shard(hash).lock();
         let moment = moment();
         let mut context = self.context();
-        let verdict = match shard.entries.find_mut(hash, |entry| entry.is(&check.key)) {
+        let verdict = match shard.find_mut(hash, &check.key) {
             None => shard.judge_new(hash, check, moment, &mut context),
-            Some(entry) => {
-                let verdict = entry.step(check.policy.rule(), moment, check.op);
-                if self.is_stale(entry) {
+            Some((entry, kinds)) => {
+                let verdict = entry.step(check.policy.rule(), moment, check.op, kinds);
+                if entry.is_stale(self.population.epoch()) {
                     context.news.touched.push(hash);
                 }
                 verdict
             }
         };
         (moment, verdict, context.news)
-    }
-
-    /// Judges a batch as one: every shard that a key of it lies in is locked, in the order of the shards, before the
-    /// clock is read.
-    pub(crate) fn judge_many(
-        &self,
-        batch: &Batch<'_>,
-        moment: impl FnOnce() -> Moment,
-    ) -> (Moment, Verdicts, News) {
-        let checks = batch.checks();
-        let hashes: SmallVec<[u64; 4]> = checks.iter().map(|check| self.hash(&check.key)).collect();
-        let mut indices: SmallVec<[usize; 4]> =
-            hashes.iter().map(|hash| self.index(*hash)).collect();
-        indices.sort_unstable();
-        indices.dedup();
-        let mut guards: SmallVec<[L::Guard<'_>; 4]> = indices
-            .iter()
-            .map(|index| self.shards[*index].lock())
-            .collect();
-        let shard_of = |hash: &u64| indices.partition_point(|index| *index < self.index(*hash));
-        let moment = moment();
-        let mut context = self.context();
-
-        let mut known: SmallVec<[bool; 4]> = SmallVec::new();
-        let mut states: SmallVec<[Option<State>; 4]> = SmallVec::new();
-        for (check, hash) in checks.iter().zip(&hashes) {
-            let shard = &mut *guards[shard_of(hash)];
-            let entry = shard.entries.find_mut(*hash, |entry| entry.is(&check.key));
-            known.push(entry.is_some());
-            states.push(match entry {
-                Some(entry) => Some(entry.take_state()),
-                None => shard.origin(*hash, check, moment, &self.population).0,
-            });
-        }
-        let before: SmallVec<[Option<State>; 4]> = checks
-            .iter()
-            .zip(&states)
-            .map(|(check, state)| match check.op {
-                Op::Settle(_) => state.clone(),
-                Op::Hit(_) | Op::Peek(_) => None,
-            })
-            .collect();
-
-        let verdicts = batch.step(&mut states, moment.judged);
-
-        let admitted = checks
-            .iter()
-            .zip(verdicts.as_slice())
-            .all(|(check, verdict)| !matches!(check.op, Op::Hit(_)) || verdict.is_allowed());
-        let mut charged_new: SmallVec<[(usize, State); 4]> = SmallVec::new();
-        for (place, state) in states.into_iter().enumerate() {
-            let (check, hash) = (&checks[place], &hashes[place]);
-            if known[place] {
-                let entry = guards[shard_of(hash)]
-                    .entries
-                    .find_mut(*hash, |entry| entry.is(&check.key));
-                if let Some(entry) = entry {
-                    entry.put_state(state, check.policy.rule());
-                    entry.mark(check.op, moment);
-                    if self.is_stale(entry) {
-                        context.news.touched.push(*hash);
-                    }
-                }
-                continue;
-            }
-            let charged = match check.op {
-                Op::Hit(_) => admitted,
-                Op::Peek(_) => false,
-                Op::Settle(_) => state != before[place],
-            };
-            if let Some(state) = state.filter(|_| charged) {
-                charged_new.push((place, state));
-            }
-        }
-        // Only now, because a new key may drive out another, and no state may be away then.
-        for (place, state) in charged_new {
-            let shard = &mut *guards[shard_of(&hashes[place])];
-            (shard.overflow).take_back(halves(checks[place].key.digest()), hashes[place]);
-            shard.insert(hashes[place], &checks[place], state, moment, &mut context);
-        }
-        (moment, verdicts, context.news)
     }
 
     /// Forgets a key. Returns whether there was anything to forget.
@@ -210,19 +119,20 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
     /// See [`Shard::release`].
     pub(crate) fn release(&self, hash: u64, for_capacity: bool, clock: Timestamp) -> Option<u64> {
         let moment = Moment::of_clock(clock);
-        let hash_of = |entry: &Entry| self.hash_of(entry);
-        (self.shard(hash).lock()).release(hash, for_capacity, moment, &self.population, hash_of)
+        let mut shard = self.shard(hash).lock();
+        shard.release(hash, for_capacity, moment, &self.population, |subject| {
+            self.hash_subject(subject)
+        })
     }
 
     /// Sweeps a part of the shard whose turn it is in this tick.
     pub(crate) fn sweep(&self, tick: u64, clock: Timestamp) {
         let shards = u64::try_from(self.shards.len()).unwrap_or(u64::MAX);
         let index = usize::try_from(tick % shards).unwrap_or(0);
-        self.shards[index]
-            .lock()
-            .sweep_some(Moment::of_clock(clock), &self.population, |entry| {
-                self.hash_of(entry)
-            });
+        let mut shard = self.shards[index].lock();
+        shard.sweep_some(Moment::of_clock(clock), &self.population, |subject| {
+            self.hash_subject(subject)
+        });
     }
 
     /// How many overflow cells there are.
@@ -233,29 +143,24 @@ impl<H: BuildHasher, L: Lock<Shard>> Table<H, L> {
             .sum()
     }
 
-    fn context(&self) -> Context<'_, impl Fn(&Entry) -> u64> {
+    fn context(&self) -> Context<'_, impl Fn(&[u8]) -> u64> {
         Context {
-            hash_of: |entry: &Entry| self.hash_of(entry),
+            hash_subject: |subject: &[u8]| self.hash_subject(subject),
             population: &self.population,
             news: News::default(),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
-        self.hash_parts(halves(key.digest()), key.subject())
-    }
-
-    fn hash_of(&self, entry: &Entry) -> u64 {
-        self.hash_parts(entry.digest(), entry.subject())
+        hash_of_key(self.hash_subject(key.subject()), halves(key.digest()))
     }
 
     #[inline(always)]
-    fn hash_parts(&self, digest: [u64; 2], subject: &[u8]) -> u64 {
+    fn hash_subject(&self, subject: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(subject);
-        // Half a cryptographic hash tells spaces apart well enough here; equality looks at all of it.
-        hasher.finish() ^ digest[0]
+        hasher.finish()
     }
 
     #[inline]
@@ -276,6 +181,7 @@ fn once_more(clock: &impl Fn() -> Timestamp) -> Timestamp {
     clock()
 }
 
+mod batch;
 #[cfg(test)]
 mod interleavings;
 #[cfg(test)]

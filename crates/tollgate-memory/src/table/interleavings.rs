@@ -168,7 +168,7 @@ fn a_key_that_the_clerk_releases_while_it_is_hit_keeps_its_charges() {
                 admitted += u64::from(judge(&table, &hit).is_allowed());
                 if thread == 0 {
                     if let Some(entry) = (Lock::lock(table.shard(hash)).entries).iter_mut().next() {
-                        entry.resident = true;
+                        entry.make_resident(0);
                     }
                     table.release(hash, true, now().clock);
                 }

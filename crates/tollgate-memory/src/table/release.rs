@@ -28,7 +28,7 @@ fn with(body: impl FnOnce(&Real, &Check<'_>, u64)) {
     assert!(verdict.is_allowed());
     let hash = table.hash(&check.key);
     for entry in &mut crate::sync::Lock::lock(table.shard(hash)).entries {
-        entry.resident = true;
+        entry.make_resident(0);
     }
     body(&table, &check, hash);
 }
@@ -68,7 +68,7 @@ fn for_want_of_room_a_live_state_goes_on_in_the_overflow() {
 fn the_clerk_s_word_about_a_hash_it_no_longer_knows_changes_nothing() {
     with(|table, _, hash| {
         for entry in &mut crate::sync::Lock::lock(table.shard(hash)).entries {
-            entry.resident = false;
+            entry.leave_to_the_hand();
         }
         assert_eq!(table.release(hash, true, at(2_000)), None);
         assert_eq!(table.population().keys(), 1);
