@@ -21,7 +21,7 @@ use crate::table::Table;
 
 /// A [`Store`] in this process: exact, bounded, and without a thread, a task or a call for anybody to make.
 ///
-/// Clones share everything. See the [crate's documentation](crate) for what happens when it is full.
+/// Clones share everything. What happens when it is full is told in the [crate's documentation](crate).
 pub struct MemoryStore<C = TscClock, H = ahash::RandomState> {
     core: Arc<Core<C, H>>,
     clerk: Arc<Clerk>,
@@ -40,7 +40,8 @@ struct Core<C, H> {
 const TICK: u32 = 17;
 
 impl MemoryStore {
-    /// The most keys a store holds unless told otherwise: a million.
+    /// The most keys a store holds unless told otherwise: a million, some 140 MB of short subjects, and up to 370 MB if all of
+    /// them are in use and more are driven out.
     pub const DEFAULT_MAX_CAPACITY: u64 = 1_000_000;
 
     /// A store with the default capacity, clock and hasher.
