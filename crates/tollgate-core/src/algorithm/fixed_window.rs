@@ -1,6 +1,6 @@
 //! Fixed window: a count that starts over with every window.
 
-use crate::algorithm::{MAX_STORED, Op, Settlement, Verdict};
+use crate::algorithm::{Op, Verdict};
 use crate::time::Timestamp;
 
 /// The state of a fixed-window key.
@@ -80,7 +80,10 @@ impl FixedWindowRule {
                 Verdict::fixed_window(self.admits(&window, cost.get()), live),
             ),
             Op::Settle(settlement) => {
-                let settled = Self::settled(window, &settlement);
+                let settled = FixedWindowState {
+                    count: settlement.settle_count(window.count, window.start),
+                    ..window
+                };
                 let kept = (settled != window).then_some(settled);
                 (kept, Verdict::fixed_window(true, kept.or(live)))
             }
@@ -124,22 +127,6 @@ impl FixedWindowRule {
 
     const fn admits(&self, state: &FixedWindowState, cost: u64) -> bool {
         state.count <= self.limit && cost <= self.limit - state.count
-    }
-
-    /// The count once a hit's real cost is known: given back only within the window that was charged.
-    fn settled(state: FixedWindowState, settlement: &Settlement) -> FixedWindowState {
-        let charged = settlement.charged.get();
-        let count = if settlement.actual > charged {
-            state
-                .count
-                .saturating_add(settlement.actual - charged)
-                .min(MAX_STORED)
-        } else if settlement.charged_at >= state.start {
-            state.count.saturating_sub(charged - settlement.actual)
-        } else {
-            state.count
-        };
-        FixedWindowState { count, ..state }
     }
 
     pub(crate) fn remaining(&self, verdict: &Verdict) -> u64 {

@@ -1,5 +1,6 @@
 //! What is asked of a key.
 
+use crate::algorithm::MAX_STORED;
 use crate::cost::Cost;
 use crate::time::Timestamp;
 
@@ -45,4 +46,18 @@ pub struct Settlement {
     pub mark: u64,
     /// What was really used; zero gives all of it back.
     pub actual: u64,
+}
+
+impl Settlement {
+    /// A window's count once the real cost is known: given back only within the window that was charged.
+    pub(crate) fn settle_count(&self, count: u64, window_start: Timestamp) -> u64 {
+        let charged = self.charged.get();
+        if self.actual > charged {
+            return count.saturating_add(self.actual - charged).min(MAX_STORED);
+        }
+        if self.charged_at < window_start {
+            return count;
+        }
+        count.saturating_sub(charged - self.actual)
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! With `e` microseconds of the window gone, the estimate is `floor(previous * (P - e) / P) + count`.
 
-use crate::algorithm::{MAX_STORED, Op, Settlement, Verdict};
+use crate::algorithm::{Op, Verdict};
 use crate::time::Timestamp;
 
 /// The state of a sliding-window key.
@@ -73,7 +73,10 @@ impl SlidingWindowRule {
                 (None, Verdict::sliding_window(allowed, windows))
             }
             Op::Settle(settlement) => {
-                let settled = Self::settled(windows, &settlement);
+                let settled = SlidingWindowState {
+                    count: settlement.settle_count(windows.count, windows.start),
+                    ..windows
+                };
                 let kept = (settled != windows).then_some(settled);
                 (kept, Verdict::sliding_window(true, settled))
             }
@@ -126,22 +129,6 @@ impl SlidingWindowRule {
 
     fn admits(&self, state: &SlidingWindowState, now: Timestamp, cost: u64) -> bool {
         cost <= self.limit && self.estimate(state, now) <= self.limit - cost
-    }
-
-    /// The counts once a hit's real cost is known: given back only within the window that was charged.
-    fn settled(state: SlidingWindowState, settlement: &Settlement) -> SlidingWindowState {
-        let charged = settlement.charged.get();
-        let count = if settlement.actual > charged {
-            state
-                .count
-                .saturating_add(settlement.actual - charged)
-                .min(MAX_STORED)
-        } else if settlement.charged_at >= state.start {
-            state.count.saturating_sub(charged - settlement.actual)
-        } else {
-            state.count
-        };
-        SlidingWindowState { count, ..state }
     }
 
     pub(crate) fn remaining(&self, verdict: &Verdict, at: Timestamp) -> u64 {
