@@ -40,7 +40,7 @@ struct Core<C, H> {
 const TICK: u32 = 17;
 
 impl MemoryStore {
-    /// The most keys a store holds unless told otherwise: a million, some 140 MB of short subjects, and up to 370 MB if all of
+    /// The most keys a store holds unless told otherwise: a million, some 140 MB of short subjects, and up to 300 MB if all of
     /// them are in use and more are driven out.
     pub const DEFAULT_MAX_CAPACITY: u64 = 1_000_000;
 
