@@ -161,16 +161,13 @@ impl SlidingWindowRule {
         instant.saturating_sub(at.as_micros())
     }
 
-    /// How much of a window must be gone until `previous` weighs at most `target`.
+    /// How much of a window must be gone until `previous`, which is more than `target`, weighs no more than that.
     ///
     /// `floor(previous * left / P) <= target` holds as long as `left <= ceil((target + 1) * P / previous) - 1`.
     fn gone_until_weight(&self, previous: u64, target: u64) -> u64 {
-        if previous <= target {
-            return 0;
-        }
         let numerator = (u128::from(target) + 1) * u128::from(self.period);
         let left = numerator.div_ceil(u128::from(previous)) - 1;
-        // `left < P`, because `target + 1 <= previous`.
+        // `left < P`, because `target < previous`.
         self.period - u64::try_from(left).unwrap_or(self.period)
     }
 }
