@@ -4,6 +4,7 @@ use crate::algorithm::{Op, State, Verdict};
 use crate::decision::Source;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
+use crate::limiter::FailureMode;
 use crate::policy::Policy;
 use crate::time::Timestamp;
 
@@ -29,6 +30,7 @@ pub struct Check<'a> {
 pub struct Batch<'a> {
     checks: &'a [Check<'a>],
     at: Option<Timestamp>,
+    failure_mode: Option<FailureMode>,
 }
 
 impl<'a> Batch<'a> {
@@ -65,7 +67,11 @@ impl<'a> Batch<'a> {
                 ));
             }
         }
-        Ok(Self { checks, at: None })
+        Ok(Self {
+            checks,
+            at: None,
+            failure_mode: None,
+        })
     }
 
     /// A batch of one check, which cannot be wrong.
@@ -75,6 +81,7 @@ impl<'a> Batch<'a> {
         Self {
             checks: std::slice::from_ref(check),
             at: None,
+            failure_mode: None,
         }
     }
 
@@ -85,6 +92,24 @@ impl<'a> Batch<'a> {
     #[inline]
     pub const fn at(self, at: Option<Timestamp>) -> Self {
         Self { at, ..self }
+    }
+
+    /// Says what the limiter will answer for a check whose policy says nothing, should the store fail.
+    ///
+    /// A store takes no notice: it is for wrappers that stand in for one.
+    #[must_use]
+    #[inline]
+    pub const fn on_failure(self, failure_mode: Option<FailureMode>) -> Self {
+        Self {
+            failure_mode,
+            ..self
+        }
+    }
+
+    /// What is to be answered for `check` should the store fail; `None` if neither policy nor limiter say.
+    #[must_use]
+    pub fn failure_mode(&self, check: &Check<'_>) -> Option<FailureMode> {
+        check.policy.failure_mode().or(self.failure_mode)
     }
 
     /// The checks, in the order of the answers.

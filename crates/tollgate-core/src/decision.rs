@@ -329,7 +329,7 @@ impl<'a> PolicyDecision<'a> {
                 Rule::SlidingLog(rule) => rule.remaining(&verdict),
             },
             Answer::Assumed(FailureMode::Open) => self.limit(),
-            Answer::Assumed(FailureMode::Closed) => 0,
+            Answer::Assumed(FailureMode::Closed | FailureMode::Fallback) => 0,
         }
     }
 

@@ -79,19 +79,23 @@ pub struct Capabilities {
     pub virtual_time: bool,
     /// A batch may hold any keys. Without it, only keys of one subject are sure to be judged as one.
     pub atomic_any_keys: bool,
+    /// Something stands in for it when it fails: [`FailureMode::Fallback`](crate::FailureMode::Fallback) needs that.
+    pub fallback: bool,
 }
 
 impl Capabilities {
-    /// Everything there is.
+    /// Everything a store can do by itself: all but [`fallback`](Self::fallback).
     pub const ALL: Self = Self {
         virtual_time: true,
         atomic_any_keys: true,
+        fallback: false,
     };
 
     /// Only what every store can do.
     pub const LEAST: Self = Self {
         virtual_time: false,
         atomic_any_keys: false,
+        fallback: false,
     };
 
     /// The same with or without virtual time.
@@ -110,5 +114,11 @@ impl Capabilities {
             atomic_any_keys,
             ..self
         }
+    }
+
+    /// The same with or without something that stands in when the store fails.
+    #[must_use]
+    pub const fn with_fallback(self, fallback: bool) -> Self {
+        Self { fallback, ..self }
     }
 }

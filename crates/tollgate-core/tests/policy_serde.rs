@@ -129,6 +129,7 @@ fn algorithms_and_failure_modes_are_their_names() {
     for (mode, json) in [
         (FailureMode::Open, "\"open\""),
         (FailureMode::Closed, "\"closed\""),
+        (FailureMode::Fallback, "\"fallback\""),
     ] {
         assert_eq!(serde_json::to_string(&mode).unwrap(), json);
         assert_eq!(serde_json::from_str::<FailureMode>(json).unwrap(), mode);

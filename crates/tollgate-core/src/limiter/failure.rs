@@ -18,6 +18,11 @@ pub enum FailureMode {
     Open,
     /// Deny: nothing passes uncounted.
     Closed,
+    /// Let the store's stand-in judge: a wrapper with [`Capabilities::fallback`](crate::Capabilities::fallback).
+    ///
+    /// Where that cannot answer either, it denies like [`Closed`](Self::Closed). On a store without a stand-in, the
+    /// limiter reports [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) instead of an answer.
+    Fallback,
 }
 
 impl FailureMode {

@@ -23,7 +23,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::shared::SharedStore;
 use crate::store::{InProcessStore, Store};
-use crate::time::Timestamp;
 
 /// A store and the policies to enforce on it.
 ///
@@ -38,7 +37,7 @@ use crate::time::Timestamp;
 pub struct Limiter<S = SharedStore> {
     store: S,
     policies: Policies,
-    failure_mode: FailureMode,
+    failure_mode: Option<FailureMode>,
     clock: Option<Arc<dyn Clock>>,
 }
 
@@ -49,7 +48,7 @@ impl<S: Store> Limiter<S> {
         Self {
             store,
             policies: policies.into(),
-            failure_mode: FailureMode::default(),
+            failure_mode: None,
             clock: None,
         }
     }
@@ -72,11 +71,13 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// What to answer when the store cannot; [`FailureMode::Open`] unless set. A policy's own mode goes first.
+    /// What to answer when the store cannot. A policy's own mode goes first.
+    ///
+    /// Unless set, the store's stand-in judges if it has one, and otherwise the hit is admitted ([`FailureMode::Open`]).
     #[must_use]
     pub fn on_failure(self, failure_mode: FailureMode) -> Self {
         Self {
-            failure_mode,
+            failure_mode: Some(failure_mode),
             ..self
         }
     }
@@ -165,14 +166,10 @@ impl<S: Store> Limiter<S> {
     async fn ask(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
         let answer = if let [only] = self.policies.bound() {
             let check = only.check(subject, op)?;
-            self.store
-                .apply(Batch::of_one(&check).at(self.instant()))
-                .await
+            self.store.apply(self.timed(Batch::of_one(&check))).await
         } else {
             let checks = self.checks(subject, op)?;
-            self.store
-                .apply(Batch::new(&checks)?.at(self.instant()))
-                .await
+            self.store.apply(self.timed(Batch::new(&checks)?)).await
         };
         self.decide(answer, op)
     }
@@ -182,8 +179,10 @@ impl<S: Store> Limiter<S> {
         bound.map(|bound| bound.check(subject, op)).collect()
     }
 
-    fn instant(&self) -> Option<Timestamp> {
-        self.clock.as_ref().map(|clock| clock.now())
+    fn timed<'a>(&self, batch: Batch<'a>) -> Batch<'a> {
+        batch
+            .at(self.clock.as_ref().map(|clock| clock.now()))
+            .on_failure(self.failure_mode)
     }
 
     fn decide(&self, answer: Result<Verdicts>, op: Op) -> Result<Decision<'_>> {
@@ -199,6 +198,14 @@ impl<S: Store> Limiter<S> {
             Ok(verdicts) => self.fail(self.miscounted(&verdicts), op.cost()),
             Err(error) => self.fail(error, op.cost()),
         }
+    }
+
+    fn wants_fallback(&self, mode: FailureMode) -> bool {
+        let mut modes = self
+            .policies
+            .iter()
+            .map(|policy| policy.failure_mode().unwrap_or(mode));
+        modes.any(|mode| mode == FailureMode::Fallback)
     }
 
     #[cold]
@@ -217,12 +224,15 @@ impl<S: Store> Limiter<S> {
         if error.kind().is_callers_fault() {
             return Err(error);
         }
-        Ok(Decision::failed(
-            &self.policies,
-            error,
-            self.failure_mode,
-            cost,
-        ))
+        let mode = self.failure_mode.unwrap_or_default();
+        if self.wants_fallback(mode) && !self.store.capabilities().fallback {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "the failure mode is fallback, but nothing stands in for the store; wrap it in a fallback layer",
+            )
+            .with_source(error));
+        }
+        Ok(Decision::failed(&self.policies, error, mode, cost))
     }
 }
 
@@ -284,10 +294,10 @@ impl<S: InProcessStore> Limiter<S> {
         };
         let answer = if let [only] = self.policies.bound() {
             let check = only.check(subject, op)?;
-            self.store.judge(&Batch::of_one(&check).at(self.instant()))
+            self.store.judge(&self.timed(Batch::of_one(&check)))
         } else {
             let checks = self.checks(subject, op)?;
-            self.store.judge(&Batch::new(&checks)?.at(self.instant()))
+            self.store.judge(&self.timed(Batch::new(&checks)?))
         };
         self.decide(answer, op)
     }

@@ -119,10 +119,7 @@ impl<S: Store> Limiter<S> {
                 op,
             });
         }
-        let verdicts = self
-            .store
-            .apply(Batch::new(&checks)?.at(self.instant()))
-            .await?;
+        let verdicts = self.store.apply(self.timed(Batch::new(&checks)?)).await?;
         if verdicts.as_slice().len() != checks.len() {
             return Err(Error::new(
                 ErrorKind::Other,

@@ -1,10 +1,13 @@
 //! What a limiter answers when its store cannot.
 
 use std::error::Error as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tollgate_core::{Algorithm, ErrorKind, FailureMode, Limiter, Policies, Policy, Quota, Source};
+use tollgate_core::{
+    Algorithm, Batch, Capabilities, Error, ErrorKind, FailureMode, Key, Limiter, Policies, Policy,
+    Quota, Result, Source, Store, Verdicts,
+};
 
 use crate::stores::{FailingStore, MapStore, MiscountingStore};
 
@@ -61,7 +64,11 @@ async fn a_closed_limiter_denies_when_its_store_fails_and_names_a_second() {
 #[tokio::test]
 async fn a_fault_of_the_caller_stays_an_error_in_every_mode() {
     for kind in CALLERS_FAULTS {
-        for mode in [FailureMode::Open, FailureMode::Closed] {
+        for mode in [
+            FailureMode::Open,
+            FailureMode::Closed,
+            FailureMode::Fallback,
+        ] {
             let limiter = Limiter::new(failing(kind), Quota::per_second(5)).on_failure(mode);
             assert_eq!(limiter.hit("a").await.unwrap_err().kind(), kind);
             assert_eq!(limiter.peek("a").await.unwrap_err().kind(), kind);
@@ -181,4 +188,68 @@ fn only_what_may_pass_by_itself_is_transient() {
         ErrorKind::Conflict,
     ];
     assert_eq!(transient.collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test]
+async fn the_fallback_mode_is_an_error_on_a_store_that_nothing_stands_in_for() {
+    let limiter = Limiter::new(failing(ErrorKind::Timeout), Quota::per_second(5))
+        .on_failure(FailureMode::Fallback);
+    let error = limiter.hit("a").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let cause = error.source().unwrap().to_string();
+    assert_eq!(cause, "failing: store timed out: told to fail");
+
+    let policy = Policy::from(Quota::per_second(5)).on_failure(FailureMode::Fallback);
+    let limiter = Limiter::new(failing(ErrorKind::Timeout), policy);
+    assert!(limiter.hit("a").await.is_err());
+}
+
+#[tokio::test]
+async fn the_fallback_mode_denies_when_the_stand_in_fails_as_well() {
+    let store = failing(ErrorKind::Timeout).with_a_stand_in();
+    let limiter = Limiter::new(store, Quota::per_second(5)).on_failure(FailureMode::Fallback);
+    let decision = limiter.hit("a").await.unwrap();
+    assert!(!decision.is_allowed());
+    assert_eq!(decision.source(), Source::FailureMode);
+    assert_eq!(decision.remaining(), 0);
+    assert_eq!(decision.retry_after(), Some(FailureMode::RETRY_AFTER));
+}
+
+/// Remembers, for each check it was asked, what was to be answered should it fail.
+#[derive(Debug, Default)]
+struct Listener(Mutex<Vec<Option<FailureMode>>>);
+
+impl Store for Listener {
+    async fn apply<'a>(&'a self, batch: Batch<'a>) -> Result<Verdicts> {
+        let modes = batch.checks().iter().map(|check| batch.failure_mode(check));
+        self.0.lock().expect("no test panics inside").extend(modes);
+        Err(Error::new(ErrorKind::Unavailable, "only listens"))
+    }
+
+    async fn reset<'a>(&'a self, _: &'a [Key<'a>]) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::LEAST.with_fallback(true)
+    }
+}
+
+#[tokio::test]
+async fn a_wrapper_learns_the_mode_of_each_check() {
+    let named = |name: &str| Policy::new(name, Algorithm::Gcra, Quota::per_second(5)).unwrap();
+    let policies =
+        Policies::new([named("own").on_failure(FailureMode::Closed), named("none")]).unwrap();
+    let heard = async |limiter: Limiter<Listener>| {
+        let _ = limiter.hit("a").await.unwrap();
+        std::mem::take(&mut *limiter.store().0.lock().unwrap())
+    };
+    let unsaid = heard(Limiter::new(Listener::default(), policies.clone())).await;
+    assert_eq!(unsaid, [Some(FailureMode::Closed), None]);
+    let limiter = Limiter::new(Listener::default(), policies).on_failure(FailureMode::Fallback);
+    let said = heard(limiter).await;
+    assert_eq!(
+        said,
+        [Some(FailureMode::Closed), Some(FailureMode::Fallback)]
+    );
 }

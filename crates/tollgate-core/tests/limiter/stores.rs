@@ -83,6 +83,7 @@ pub(crate) struct FailingStore<S> {
     kind: ErrorKind,
     failures_left: AtomicU32,
     calls: AtomicU32,
+    stands_in: bool,
     inner: S,
 }
 
@@ -92,7 +93,16 @@ impl<S> FailingStore<S> {
             kind,
             failures_left: AtomicU32::new(failures),
             calls: AtomicU32::new(0),
+            stands_in: false,
             inner,
+        }
+    }
+
+    /// Claims that something stands in for it, which then fails as well.
+    pub(crate) fn with_a_stand_in(self) -> Self {
+        Self {
+            stands_in: true,
+            ..self
         }
     }
 
@@ -132,7 +142,7 @@ impl<S: Store> Store for FailingStore<S> {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+        self.inner.capabilities().with_fallback(self.stands_in)
     }
 }
 

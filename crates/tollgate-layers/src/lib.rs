@@ -1,0 +1,4 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+// A wrapper that leaves a method to its default silently drops what the store inside does better.
+#![deny(clippy::missing_trait_methods)]
