@@ -2,3 +2,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // A wrapper that leaves a method to its default silently drops what the store inside does better.
 #![deny(clippy::missing_trait_methods)]
+
+mod timeout;
+
+pub use timeout::Timeout;
+
+/// What a store is called in errors, events and metrics unless it has been given a name.
+const DEFAULT_NAME: &str = "store";
