@@ -3,8 +3,10 @@
 // A wrapper that leaves a method to its default silently drops what the store inside does better.
 #![deny(clippy::missing_trait_methods)]
 
+mod breaker;
 mod timeout;
 
+pub use breaker::{Breaker, BreakerOptions, BreakerState};
 pub use timeout::Timeout;
 
 /// What a store is called in errors, events and metrics unless it has been given a name.
