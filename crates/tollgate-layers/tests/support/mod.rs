@@ -5,6 +5,7 @@
     unreachable_pub,
     reason = "each test target uses a part of it"
 )]
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails with the test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,11 +13,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tollgate_core::{
-    Batch, Capabilities, Error, ErrorKind, InProcessStore, Key, Result, Store, Timestamp, Verdict,
-    Verdicts,
+    Batch, Capabilities, Error, ErrorKind, InProcessStore, Key, Result, Store, SystemClock,
+    Timestamp, Verdict, Verdicts,
 };
 use tollgate_memory::MemoryStore;
 
+pub mod kit;
 pub mod world;
 
 /// How a [`FarStore`] behaves.
@@ -33,15 +35,20 @@ pub enum Mood {
 /// Clones are the same store. As an [`InProcessStore`] it judges at once, in the same mood.
 #[derive(Clone, Debug)]
 pub struct FarStore {
-    memory: MemoryStore,
+    memory: MemoryStore<SystemClock>,
     mood: Arc<Mutex<Mood>>,
     calls: Arc<AtomicU64>,
+}
+
+/// A memory store whose clock a test can read as well.
+pub fn memory_store() -> MemoryStore<SystemClock> {
+    MemoryStore::builder().clock(SystemClock).build().unwrap()
 }
 
 impl FarStore {
     pub fn new() -> Self {
         Self {
-            memory: MemoryStore::new(),
+            memory: memory_store(),
             mood: Arc::new(Mutex::new(Mood::Well)),
             calls: Arc::default(),
         }
