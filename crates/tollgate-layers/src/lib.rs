@@ -3,9 +3,11 @@
 // A wrapper that leaves a method to its default silently drops what the store inside does better.
 #![deny(clippy::missing_trait_methods)]
 
+mod blocking;
 mod breaker;
 mod timeout;
 
+pub use blocking::Blocking;
 pub use breaker::{Breaker, BreakerOptions, BreakerState};
 pub use timeout::Timeout;
 

@@ -6,14 +6,12 @@ mod support;
 
 use std::time::Duration;
 
+use support::line::LineStore;
 use support::{FarStore, Mood};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
-use tollgate_core::{
-    Batch, Capabilities, Error, ErrorKind, Key, Limiter, Policy, Quota, Result, Space, Store,
-    Verdicts,
-};
+use tollgate_core::{ErrorKind, Key, Limiter, Policy, Quota, Space, Store};
 use tollgate_layers::Timeout;
 use tollgate_memory::MemoryStore;
 
@@ -143,47 +141,13 @@ fn a_bound_that_makes_no_sense_is_refused() {
     }
 }
 
-/// A store whose driver has no timeout of its own: it sends a line over a connection and waits for one.
-#[derive(Debug)]
-struct LineStore(tokio::sync::Mutex<TcpStream>);
-
-impl LineStore {
-    async fn ask(&self) -> std::io::Result<u8> {
-        let mut connection = self.0.lock().await;
-        connection.write_all(b"hit\n").await?;
-        connection.read_u8().await
-    }
-
-    async fn answer<T>(&self) -> Result<T> {
-        let answer = self.ask().await;
-        Err(Error::new(
-            ErrorKind::Unavailable,
-            format!("the peer answered {answer:?}"),
-        ))
-    }
-}
-
-impl Store for LineStore {
-    async fn apply<'a>(&'a self, _: Batch<'a>) -> Result<Verdicts> {
-        self.answer().await
-    }
-
-    async fn reset<'a>(&'a self, _: &'a [Key<'a>]) -> Result<u64> {
-        self.answer().await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::LEAST
-    }
-}
-
 #[tokio::test]
 async fn a_peer_that_keeps_the_connection_open_and_says_nothing_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (connection, silent) = tokio::join!(TcpStream::connect(address), listener.accept());
     let (mut peer, _) = silent.unwrap();
-    let store = LineStore(tokio::sync::Mutex::new(connection.unwrap()));
+    let store = LineStore::new(connection.unwrap());
     let store = Timeout::within(store, 20 * MILLI).unwrap();
 
     let policy = Policy::from(Quota::per_minute(3));

@@ -19,6 +19,7 @@ use tollgate_core::{
 use tollgate_memory::MemoryStore;
 
 pub mod kit;
+pub mod line;
 pub mod world;
 
 /// How a [`FarStore`] behaves.
