@@ -3,7 +3,7 @@
 use crate::algorithm::{Op, Settlement};
 use crate::batch::{Batch, Check};
 use crate::cost::Cost;
-use crate::decision::{Decision, Report};
+use crate::decision::{Decision, Report, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::limiter::{Limiter, Policies};
@@ -41,6 +41,7 @@ pub struct Receipt {
     subject: Box<[u8]>,
     charged_at: Timestamp,
     charged: Cost,
+    source: Source,
     marks: Box<[u64]>,
 }
 
@@ -55,6 +56,15 @@ impl Receipt {
     #[must_use]
     pub const fn charged_at(&self) -> Timestamp {
         self.charged_at
+    }
+
+    /// Who charged it.
+    ///
+    /// A charge whose source [is degraded](Source::is_degraded) lies with whatever stood in for the store, and not in
+    /// the store itself.
+    #[must_use]
+    pub const fn source(&self) -> Source {
+        self.source
     }
 }
 
@@ -79,6 +89,7 @@ impl<S: Store> Limiter<S> {
             subject: subject.into(),
             charged_at: verdicts.at(),
             charged,
+            source: verdicts.source(),
             marks: verdicts
                 .as_slice()
                 .iter()
@@ -104,6 +115,7 @@ impl<S: Store> Limiter<S> {
             charged_at,
             charged,
             marks,
+            ..
         } = receipt;
         let mut checks = Vec::with_capacity(marks.len());
         for (bound, mark) in policies.bound().iter().zip(marks) {
