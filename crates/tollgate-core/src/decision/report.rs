@@ -27,6 +27,14 @@ impl Decision<'_> {
                 .violated()
                 .map(|decision| decision.policy().name().to_owned())
                 .collect(),
+            shadow_violated: self
+                .shadow_violated()
+                .map(|decision| decision.policy().name().to_owned())
+                .collect(),
+            shadow_failed: self
+                .shadow_failed()
+                .map(|(policy, _)| policy.name().to_owned())
+                .collect(),
         }
     }
 }
@@ -57,6 +65,10 @@ pub struct Report {
     pub source: Source,
     /// The names of the policies that denied.
     pub violated: Vec<String>,
+    /// The names of the policies in shadow mode that would have denied.
+    pub shadow_violated: Vec<String>,
+    /// The names of the policies in shadow mode that the store failed to judge.
+    pub shadow_failed: Vec<String>,
 }
 
 impl fmt::Display for Report {
@@ -71,6 +83,21 @@ impl fmt::Display for Report {
             (true, _) => write!(f, "allowed, {remaining} of {limit} left ({policy})"),
             (false, None) => write!(f, "denied, it never fits {limit} ({policy})"),
             (false, Some(wait)) => write!(f, "denied, retry after {wait:?} ({policy})"),
+        }?;
+        if !self.shadow_violated.is_empty() {
+            write!(
+                f,
+                "; in shadow, denied by {}",
+                self.shadow_violated.join(", ")
+            )?;
         }
+        if !self.shadow_failed.is_empty() {
+            write!(
+                f,
+                "; in shadow, not judged by {}",
+                self.shadow_failed.join(", ")
+            )?;
+        }
+        Ok(())
     }
 }
