@@ -157,3 +157,15 @@ fn an_algorithm_is_read_by_its_name_only() {
         );
     }
 }
+
+#[test]
+fn a_policy_is_enforced_until_it_is_put_in_shadow_mode_and_says_so() {
+    let policy = fixed_window("5/day");
+    assert!(!policy.is_shadow());
+    let shadow = policy.clone().shadow();
+    assert!(shadow.is_shadow());
+    assert_ne!(policy, shadow);
+    assert_eq!(shadow.to_string(), "window: fixed-window 5/day (shadow)");
+    let shadow = shadow.aligned(60).unwrap().on_failure(FailureMode::Closed);
+    assert!(shadow.is_shadow());
+}

@@ -4,6 +4,9 @@ mod answers;
 mod failures;
 mod policies_together;
 mod reservations;
+mod shadow;
+mod shadow_counts;
+mod shadow_trouble;
 mod stores;
 #[cfg(feature = "tokio")]
 mod waiting;
