@@ -1,8 +1,11 @@
 //! A store that is not asked while it is down.
 
 mod gate;
+#[cfg(test)]
+mod interleavings;
 mod options;
 mod signals;
+mod sync;
 mod word;
 
 use tokio::time::Instant;
