@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use tollgate_core::Error;
+use tollgate_core::{Error, ErrorKind};
 
 use super::options::BreakerOptions;
 use super::sync::{AtomicU64, Mutex};
@@ -112,7 +112,13 @@ fn date(time: SystemTime) -> String {
 }
 
 /// The error and what caused it, down to the root.
+///
+/// Errors about what is stored, and those that nobody knows, may name a subject, who is nobody's business here: of them
+/// only the kind is told.
 pub(super) fn in_words(error: &Error) -> String {
+    if !error.is_transient() && error.kind() != ErrorKind::Refused {
+        return error.kind().to_string();
+    }
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
