@@ -443,6 +443,9 @@ async fn a_store_that_refuses_is_told_of_once_a_minute_and_not_once_a_call() {
         let told = events.of("ERROR");
         assert_eq!(told.len(), before + 1, "{told:#?}");
         assert!(told[before].contains(about), "{told:#?}");
+        // Words about what is stored may name a subject.
+        let in_full = kind == ErrorKind::Refused;
+        assert_eq!(told[before].contains("the cable is cut"), in_full);
         advance(Duration::from_secs(61)).await;
         bed.fail().await;
         assert_eq!(events.of("ERROR").len(), before + 2);

@@ -1,8 +1,11 @@
 //! A store that is not asked while it is down.
 
 mod gate;
+#[cfg(test)]
+mod interleavings;
 mod options;
 mod signals;
+mod sync;
 mod word;
 
 use tokio::time::Instant;
@@ -35,11 +38,15 @@ use self::signals::Signals;
 ///
 /// A call that is dropped says nothing about the store; a dropped probe makes way for the next. A probe that is neither
 /// done nor dropped after the longest backoff is given up on. Calls that began before a change of state do not count
-/// after it. Put a [`Timeout`](crate::Timeout) inside: the breaker itself waits for the store as long as it takes.
+/// after it.
+///
+/// Put a [`Timeout`](crate::Timeout) inside, shorter than the longest backoff: the breaker itself waits for the store as
+/// long as it takes.
 ///
 /// Changes are told once each: by events (`warn` when it opens, `info` when it closes, `debug` between), by the gauge
 /// `tollgate_breaker_state` (0 closed, 1 half-open, 2 open) and by the counter `tollgate_breaker_opened_total`, which
-/// counts outages, both with the label `store`.
+/// counts outages, both with the label `store`. Install the recorder first: the gauge is set when the breaker is made and
+/// when it changes. No event and no refusal holds a subject.
 ///
 /// Closed, it adds an atomic load before a call and one after it.
 ///
