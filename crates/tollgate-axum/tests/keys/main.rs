@@ -1,0 +1,10 @@
+//! Who a request is counted for.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a failed unwrap is a failed test, with the place in the message"
+)]
+
+mod closures;
+mod peer;
+mod support;
