@@ -11,8 +11,10 @@ mod service;
 
 pub use future::ResponseFuture;
 pub use key::{
-    AsyncKey, IntoKey, Ipv6Prefix, Ipv6PrefixError, KeyError, KeyExtractor, KeyResult, PeerAddress,
-    RequestKey, from_async_fn,
+    And, AsyncHeaderKey, AsyncKey, ExtensionKey, ForwardedAddress, ForwardedError, ForwardedHeader,
+    ForwardedHeaderError, ForwardedProblem, GlobalKey, HeaderKey, HopsError, IntoKey, Ipv6Prefix,
+    Ipv6PrefixError, KeyError, KeyExtractor, KeyResult, Named, Or, PeerAddress, RequestKey,
+    TrustedProxies, TrustedProxiesError, UnvalidatedHeaderKey, from_async_fn,
 };
 pub use layer::{MissingKey, RateLimitLayer};
 pub use service::RateLimitService;

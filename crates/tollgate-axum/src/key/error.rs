@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use super::forwarded::ForwardedError;
+
 /// Why a request's identity cannot be told.
 ///
 /// The request is refused: counting it for somebody else, or for nobody, would be a way around the limit.
@@ -15,6 +17,9 @@ pub enum KeyError {
          request's extensions"
     )]
     NoPeerAddress,
+    /// A trusted proxy does not tell whom it speaks for.
+    #[error("a trusted proxy does not tell the client's address")]
+    Forwarded(#[from] ForwardedError),
     /// An identity without any bytes, which would stand for nobody or for everybody.
     #[error(
         "the identity is empty; expected at least one byte, or `None` where there is no identity"

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use http::HeaderName;
 use smallvec::SmallVec;
 
 use super::error::KeyError;
@@ -19,7 +20,13 @@ const INLINE: usize = 48;
 /// | subject | whose |
 /// |---|---|
 /// | `ip:203.0.113.7`, `ip:2001:db8:0:7::/64` | an address, or the network an IPv6 address is masked to |
-/// | `id:` and the bytes | what a closure or [`new`](Self::new) names |
+/// | `id:alice` | what a closure or [`new`](Self::new) names |
+/// | `ext:id:7` | what an [`ExtensionKey`](crate::ExtensionKey) names |
+/// | `header:x-api-key:id:acme` | what the validator of a [`HeaderKey`](crate::HeaderKey) names |
+/// | `header:x-consumer-id:acme` | what an [`UnvalidatedHeaderKey`](crate::UnvalidatedHeaderKey) holds |
+/// | `named:6:tenant4:id:7` | [`named`](crate::KeyExtractor::named): name and subject as [`join_subject`] joins them |
+/// | `and:4:id:714:ip:203.0.113.7` | [`and`](crate::KeyExtractor::and): both subjects as [`join_subject`] joins them |
+/// | `all:` | everybody, with [`GlobalKey`](crate::GlobalKey) |
 ///
 /// These are the bytes to pass to [`Limiter::peek`](tollgate_core::Limiter::peek) or
 /// [`reset`](tollgate_core::Limiter::reset) for a client that was counted here:
@@ -35,26 +42,21 @@ const INLINE: usize = 48;
 /// ```
 ///
 /// Up to 48 bytes, which any address is, stand without an allocation.
+///
+/// [`join_subject`]: tollgate_core::join_subject
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RequestKey {
     subject: SmallVec<[u8; INLINE]>,
 }
 
-/// The kinds of subjects. No kind's tag holds a colon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Address,
-    Custom,
-}
-
-impl Kind {
-    const fn tag(self) -> &'static [u8] {
-        match self {
-            Self::Address => b"ip:",
-            Self::Custom => b"id:",
-        }
-    }
-}
+// The kinds of subjects. None of them begins like another one.
+const ADDRESS: &[u8] = b"ip:";
+const CUSTOM: &[u8] = b"id:";
+const EXTENSION: &[u8] = b"ext:";
+const HEADER: &[u8] = b"header:";
+const NAMED: &[u8] = b"named:";
+const PAIR: &[u8] = b"and:";
+const EVERYBODY: &[u8] = b"all:";
 
 impl RequestKey {
     /// A key of the application's own making.
@@ -63,35 +65,45 @@ impl RequestKey {
     /// [`KeyError::EmptyIdentity`] for no bytes at all: nobody would be named, or everybody.
     #[inline]
     pub fn new(identity: impl AsRef<[u8]>) -> Result<Self, KeyError> {
-        Self::of_kind(Kind::Custom, identity.as_ref())
+        let identity = identity.as_ref();
+        if identity.is_empty() {
+            return Err(KeyError::EmptyIdentity);
+        }
+        Ok(Self::start(CUSTOM).then(identity))
     }
 
     /// The key of an address, with an IPv6 address masked to `prefix`.
     ///
-    /// An IPv4 address in an IPv6 socket's clothes (`::ffff:203.0.113.7`) is that IPv4 address, however it is spelled.
+    /// An IPv6 address that stands for an IPv4 one is that IPv4 address, however it is spelled: all of them lie in one
+    /// network and would share its counter. These are the mapped ones (`::ffff:203.0.113.7`, RFC 4291 section 2.5.5.2)
+    /// and those behind a translator's well-known prefix (`64:ff9b::203.0.113.7`, RFC 6052 section 2.1).
     #[must_use]
     pub fn address(address: IpAddr, prefix: Ipv6Prefix) -> Self {
-        match address.to_canonical() {
-            IpAddr::V4(address) => Self::v4(address),
-            IpAddr::V6(address) => Self::v6(address, prefix),
+        let address = match address.to_canonical() {
+            IpAddr::V4(address) => return Self::v4(address),
+            IpAddr::V6(address) => address,
+        };
+        match translated(address) {
+            Some(address) => Self::v4(address),
+            None => Self::v6(address, prefix),
         }
     }
 
     /// The key of an integer: its decimal digits.
     pub(crate) fn number(number: impl fmt::Display) -> Self {
-        let mut key = Self::start(Kind::Custom);
+        let mut key = Self::start(CUSTOM);
         key.push(format_args!("{number}"));
         key
     }
 
     fn v4(address: Ipv4Addr) -> Self {
-        let mut key = Self::start(Kind::Address);
+        let mut key = Self::start(ADDRESS);
         key.push(format_args!("{address}"));
         key
     }
 
     fn v6(address: Ipv6Addr, prefix: Ipv6Prefix) -> Self {
-        let mut key = Self::start(Kind::Address);
+        let mut key = Self::start(ADDRESS);
         let network = prefix.mask(address);
         if prefix == Ipv6Prefix::WHOLE_ADDRESS {
             key.push(format_args!("{network}"));
@@ -101,19 +113,47 @@ impl RequestKey {
         key
     }
 
-    pub(crate) fn of_kind(kind: Kind, identity: &[u8]) -> Result<Self, KeyError> {
-        if identity.is_empty() {
-            return Err(KeyError::EmptyIdentity);
-        }
-        let mut key = Self::start(kind);
-        key.subject.extend_from_slice(identity);
-        Ok(key)
+    pub(super) fn everybody() -> Self {
+        Self::start(EVERYBODY)
     }
 
-    fn start(kind: Kind) -> Self {
+    pub(super) fn of_extension(identity: &Self) -> Self {
+        Self::start(EXTENSION).then(&identity.subject)
+    }
+
+    pub(super) fn of_header(header: &HeaderName, value: &[u8]) -> Self {
+        // No header's name holds a colon, so the name ends where the first one is.
+        let name = header.as_str().as_bytes();
+        Self::start(HEADER).then(name).then(b":").then(value)
+    }
+
+    pub(super) fn named(name: &str, key: &Self) -> Self {
+        Self::start(NAMED)
+            .joined(name.as_bytes())
+            .joined(&key.subject)
+    }
+
+    pub(super) fn pair(first: &Self, second: &Self) -> Self {
+        Self::start(PAIR)
+            .joined(&first.subject)
+            .joined(&second.subject)
+    }
+
+    fn start(kind: &[u8]) -> Self {
         Self {
-            subject: SmallVec::from_slice(kind.tag()),
+            subject: SmallVec::from_slice(kind),
         }
+    }
+
+    fn then(mut self, bytes: &[u8]) -> Self {
+        self.subject.extend_from_slice(bytes);
+        self
+    }
+
+    /// Appends a part with its length in front, as `tollgate_core::join_subject` does, but in place.
+    fn joined(mut self, part: &[u8]) -> Self {
+        self.push(format_args!("{}:", part.len()));
+        self.then(part)
     }
 
     fn push(&mut self, text: fmt::Arguments<'_>) {
@@ -127,6 +167,14 @@ impl RequestKey {
     pub fn subject(&self) -> &[u8] {
         &self.subject
     }
+}
+
+/// The IPv4 address behind a translator's well-known prefix, `64:ff9b::/96`.
+fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [0x64, 0xff9b, 0, 0, 0, 0, high, low] = address.segments() else {
+        return None;
+    };
+    Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
 }
 
 impl Write for RequestKey {

@@ -6,5 +6,6 @@
 )]
 
 mod closures;
+mod forwarded;
 mod peer;
 mod support;
