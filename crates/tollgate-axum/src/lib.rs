@@ -2,14 +2,18 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod admission;
+mod denial;
 mod future;
+mod headers;
 mod key;
 mod layer;
 mod refusal;
 mod scope;
 mod service;
 
+pub use denial::{Denial, DenialFormat, DenialReason};
 pub use future::ResponseFuture;
+pub use headers::{Headers, PartitionKey, QuotaUnit};
 pub use key::{
     And, AsyncHeaderKey, AsyncKey, ExtensionKey, ForwardedAddress, ForwardedError, ForwardedHeader,
     ForwardedHeaderError, ForwardedProblem, GlobalKey, HeaderKey, HopsError, IntoKey, Ipv6Prefix,

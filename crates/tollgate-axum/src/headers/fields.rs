@@ -1,0 +1,135 @@
+//! How the numbers are spelled in header fields.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use sfv::{Integer, KeyRef, ListSerializer, StringRef, key_ref};
+
+use super::QuotaUnit;
+use super::service_limit::ServiceLimit;
+
+static X_RATE_LIMIT: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
+static RATE_LIMIT: [HeaderName; 2] = [
+    HeaderName::from_static("ratelimit-policy"),
+    HeaderName::from_static("ratelimit"),
+];
+
+const QUOTA: &KeyRef = key_ref("q");
+const UNIT: &KeyRef = key_ref("qu");
+const WINDOW: &KeyRef = key_ref("w");
+const PARTITION: &KeyRef = key_ref("pk");
+const REMAINING: &KeyRef = key_ref("r");
+const EFFECTIVE_WINDOW: &KeyRef = key_ref("t");
+
+/// A wait as the delay-seconds of RFC 9110, section 10.2.3: rounded up, and never "at once".
+pub(crate) fn delay_seconds(wait: Duration) -> u64 {
+    let begun = u64::from(wait.subsec_nanos() > 0);
+    wait.as_secs().saturating_add(begun).max(1)
+}
+
+/// Headers that are written together or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    XRateLimit,
+    RateLimit,
+}
+
+impl Family {
+    pub(super) const ALL: [Self; 2] = [Self::XRateLimit, Self::RateLimit];
+
+    fn names(self) -> &'static [HeaderName] {
+        match self {
+            Self::XRateLimit => &X_RATE_LIMIT,
+            Self::RateLimit => &RATE_LIMIT,
+        }
+    }
+
+    fn is_wanted(self, limit: &ServiceLimit) -> bool {
+        match self {
+            Self::XRateLimit => limit.headers.x_rate_limit,
+            Self::RateLimit => limit.headers.rate_limit,
+        }
+    }
+
+    /// Whether any header of the family is there.
+    pub(super) fn is_set(self, headers: &HeaderMap) -> bool {
+        self.names().iter().any(|name| headers.contains_key(name))
+    }
+
+    /// Puts the family into `headers`, in place of what was there. Nothing happens where no policy wants it.
+    pub(super) fn write(self, limits: &[ServiceLimit], headers: &mut HeaderMap) {
+        let wanted = limits.iter().filter(|limit| self.is_wanted(limit));
+        let values = match self {
+            Self::XRateLimit => numbers(wanted).map(Vec::from),
+            Self::RateLimit => lists(wanted).map(Vec::from),
+        };
+        for (name, value) in self.names().iter().zip(values.unwrap_or_default()) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// Limit, remaining and reset of the policy that binds.
+fn numbers<'a>(limits: impl Iterator<Item = &'a ServiceLimit>) -> Option<[HeaderValue; 3]> {
+    let binding = limits.reduce(|binding, other| {
+        if other.binds_before(binding) {
+            other
+        } else {
+            binding
+        }
+    })?;
+    Some([binding.capacity(), binding.remaining, binding.reset_seconds].map(HeaderValue::from))
+}
+
+/// The lists of policies and of service limits (the draft's sections 3 and 4).
+fn lists<'a>(limits: impl Iterator<Item = &'a ServiceLimit>) -> Option<[HeaderValue; 2]> {
+    let (mut policies, mut service_limits) = (ListSerializer::new(), ListSerializer::new());
+    for limit in limits {
+        limit.write_policy(&mut policies);
+        limit.write_service_limit(&mut service_limits);
+    }
+    let value = |list| HeaderValue::try_from(list).expect("structured fields are ASCII");
+    Some([value(policies.finish()?), value(service_limits.finish()?)])
+}
+
+impl ServiceLimit {
+    fn write_policy(&self, list: &mut ListSerializer<String>) {
+        let unit = &self.headers.quota_unit;
+        let unit = (*unit != QuotaUnit::REQUESTS).then(|| (UNIT, string(unit.as_str())));
+        let window = Integer::try_from(self.window_seconds()).ok();
+        let _ = list
+            .bare_item(string(self.policy.name()))
+            .parameter(QUOTA, quantity(self.capacity()))
+            .parameters(unit)
+            .parameters(window.map(|seconds| (WINDOW, seconds)))
+            .parameters(self.partition());
+    }
+
+    fn write_service_limit(&self, list: &mut ListSerializer<String>) {
+        let window = self.effective_window_seconds();
+        let window = window.and_then(|seconds| Integer::try_from(seconds).ok());
+        let _ = list
+            .bare_item(string(self.policy.name()))
+            .parameter(REMAINING, quantity(self.remaining))
+            .parameters(window.map(|seconds| (EFFECTIVE_WINDOW, seconds)))
+            .parameters(self.partition());
+    }
+
+    fn partition(&self) -> Option<(&'static KeyRef, &[u8])> {
+        let key = self.partition_key.as_ref()?;
+        Some((PARTITION, key.as_ref()))
+    }
+}
+
+fn string(text: &str) -> &StringRef {
+    StringRef::from_str(text).expect("names of policies and units are printable ASCII")
+}
+
+/// As many units as a structured field can tell, if there are more.
+fn quantity(units: u64) -> Integer {
+    Integer::try_from(units).unwrap_or(Integer::MAX)
+}
