@@ -5,7 +5,11 @@
     reason = "a failed unwrap is a failed test, with the place in the message"
 )]
 
+mod bounds;
 mod closures;
+mod counting;
 mod forwarded;
+mod identities;
 mod peer;
+mod properties;
 mod support;
