@@ -2,53 +2,155 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::request::Parts;
 use tollgate_core::{Cost, Decision, Error, Limiter, Store};
 
+use crate::charged;
+use crate::count_after::CountAfter;
+use crate::counting::Counting;
+use crate::denial::Denial;
+use crate::headers::Advertised;
 use crate::key::{KeyExtractor, KeyResult, RequestKey};
-use crate::layer::{Config, MissingKey};
+use crate::layer::{Charging, Config, MissingKey};
+use crate::rate_limit::RateLimit;
 use crate::refusal::Refusal;
+use crate::tier::{Tier, TierKind, TierResult};
 
 /// Whether a request may go on.
 #[derive(Debug)]
-pub(crate) enum Admission {
+pub(crate) enum Admission<S> {
     /// It is not limited at all.
     Exempt,
-    /// It was counted and may go on.
-    Admitted,
+    /// It may.
+    Admitted(Pass<S>),
     /// It may not.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
 }
 
-impl<S: Store + Clone, K: KeyExtractor> Config<S, K> {
-    /// Judges a request without a future, if neither its key nor the store needs one.
+/// What is left to do for a request that may go on.
+#[derive(Debug)]
+pub(crate) struct Pass<S> {
+    /// What its response advertises.
+    pub(crate) advertised: Advertised,
+    /// How long it waits before it goes on.
+    pub(crate) delay: Duration,
+    /// What its response is asked.
+    pub(crate) counting: Option<Box<Counting<S>>>,
+}
+
+impl<S> Pass<S> {
+    /// Whether it goes on at once, and nothing follows but headers.
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.delay.is_zero() && self.counting.is_none()
+    }
+}
+
+impl<S> From<Refusal> for Admission<S> {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
+/// Who is charged, how much, and where.
+struct Charge<S> {
+    limiter: Arc<Limiter<S>>,
+    key: RequestKey,
+    cost: Cost,
+}
+
+type Found<T, S> = ControlFlow<Admission<S>, T>;
+
+impl<S: Store + Clone, K: KeyExtractor, R> Config<S, K, R> {
+    /// Judges a request without a future, if neither its tier nor its key nor the store needs one.
     ///
     /// `None` means that nothing was done.
-    pub(crate) fn admit_now(&self, parts: &Parts) -> Option<Admission> {
+    pub(crate) fn admit_now(&self, parts: &mut Parts) -> Option<Admission<S>> {
+        if !matches!(self.rules.charging, Charging::Before) {
+            return None;
+        }
         let Some(cost) = self.cost_of(parts) else {
             return Some(Admission::Exempt);
         };
-        let key = match self.identity(self.key.extract_now(parts)?) {
-            ControlFlow::Continue(key) => key,
+        let tier = self.rules.tier.tier_now(parts)?;
+        let key = self.key.extract_now(parts)?;
+        let charge = match self.charge(tier, key, cost, parts) {
+            ControlFlow::Continue(charge) => charge,
             ControlFlow::Break(admission) => return Some(admission),
         };
-        let limiter = self.limiter(parts);
-        let answer = limiter.hit_n_at_once(key.subject(), cost)?;
-        Some(Self::conclude(answer))
+        let subject = charge.key.subject();
+        let answer = charge.limiter.hit_n_at_once(subject, charge.cost)?;
+        Some(match answer {
+            Ok(decision) => self.conclude(&decision, subject, parts),
+            Err(error) => Refusal::unanswered(&error).into(),
+        })
     }
 
     /// Judges a request.
-    pub(crate) async fn admit(&self, parts: &Parts) -> Admission {
+    pub(crate) async fn admit(&self, parts: &mut Parts) -> Admission<S> {
         let Some(cost) = self.cost_of(parts) else {
             return Admission::Exempt;
         };
-        let key = match self.identity(self.key.extract(parts).await) {
-            ControlFlow::Continue(key) => key,
+        let tier = self.rules.tier.tier(parts).await;
+        let key = self.key.extract(parts).await;
+        let charge = match self.charge(tier, key, cost, parts) {
+            ControlFlow::Continue(charge) => charge,
             ControlFlow::Break(admission) => return admission,
         };
-        let limiter = self.limiter(parts);
-        Self::conclude(limiter.hit_n(key, cost.get()).await)
+        let asked = match &self.rules.charging {
+            Charging::Before => self.hit(&charge, parts).await,
+            Charging::WithReceipt => self.reserve(&charge, parts).await,
+            Charging::After(rule) => self.hold(charge, rule, parts).await,
+        };
+        asked.unwrap_or_else(|error| Refusal::unanswered(&error).into())
+    }
+
+    async fn hit(&self, charge: &Charge<S>, parts: &mut Parts) -> Result<Admission<S>, Error> {
+        let subject = charge.key.subject();
+        let decision = charge.limiter.hit_n(subject, charge.cost.get()).await?;
+        Ok(self.conclude(&decision, subject, parts))
+    }
+
+    async fn reserve(&self, charge: &Charge<S>, parts: &mut Parts) -> Result<Admission<S>, Error> {
+        let subject = charge.key.subject();
+        let reservation = charge.limiter.reserve(subject, charge.cost.get()).await?;
+        let admission = self.conclude(reservation.decision(), subject, parts);
+        if let Some(receipt) = reservation.into_receipt() {
+            charged::leave(receipt, Arc::clone(&charge.limiter), parts);
+        }
+        Ok(admission)
+    }
+
+    /// Makes sure that there is room, for a request whose response will tell whether it counts.
+    async fn hold(
+        &self,
+        charge: Charge<S>,
+        rule: &CountAfter,
+        parts: &mut Parts,
+    ) -> Result<Admission<S>, Error> {
+        let Charge { limiter, key, cost } = charge;
+        let (admission, receipt) = if rule.reserves() {
+            let reservation = limiter.reserve(&key, cost.get()).await?;
+            let admission = self.conclude(reservation.decision(), key.subject(), parts);
+            (admission, reservation.into_receipt())
+        } else {
+            let decision = limiter.peek_n(&key, cost.get()).await?;
+            (self.conclude(&decision, key.subject(), parts), None)
+        };
+        Ok(match admission {
+            Admission::Admitted(pass) => Admission::Admitted(Pass {
+                counting: Some(Box::new(Counting {
+                    limiter,
+                    key,
+                    cost,
+                    receipt,
+                    rule: rule.clone(),
+                })),
+                ..pass
+            }),
+            admission => admission,
+        })
     }
 
     /// What the request takes; `None` if it is exempt.
@@ -67,27 +169,63 @@ impl<S: Store + Clone, K: KeyExtractor> Config<S, K> {
         }
     }
 
-    fn identity(&self, found: KeyResult) -> ControlFlow<Admission, RequestKey> {
+    fn charge(
+        &self,
+        tier: TierResult,
+        key: KeyResult,
+        cost: Cost,
+        parts: &Parts,
+    ) -> Found<Charge<S>, S> {
+        let limiter = self.limiter(tier, parts)?;
+        let key = self.identity(key)?;
+        ControlFlow::Continue(Charge { limiter, key, cost })
+    }
+
+    fn limiter(&self, tier: TierResult, parts: &Parts) -> Found<Arc<Limiter<S>>, S> {
+        let limiters = &self.built.limiters;
+        ControlFlow::Continue(match tier {
+            Ok(Tier(TierKind::Own)) => limiters.own(&self.origin(), parts),
+            Ok(Tier(TierKind::Limited(policies))) => {
+                limiters.of_tier(&self.origin(), &policies, parts)
+            }
+            Ok(Tier(TierKind::Exempt)) => return ControlFlow::Break(Admission::Exempt),
+            Err(error) => {
+                return ControlFlow::Break(Refusal::unknown_tier(error.as_ref()).into());
+            }
+        })
+    }
+
+    fn identity(&self, found: KeyResult) -> Found<RequestKey, S> {
         match found {
             Ok(Some(key)) => ControlFlow::Continue(key),
             Ok(None) => ControlFlow::Break(match self.rules.missing_key {
-                MissingKey::Reject => Admission::Refused(Refusal::no_identity()),
+                MissingKey::Reject => Refusal::no_identity().into(),
                 MissingKey::Skip => Admission::Exempt,
             }),
-            Err(error) => ControlFlow::Break(Admission::Refused(Refusal::unknown_identity(&error))),
+            Err(error) => ControlFlow::Break(Refusal::unknown_identity(&error).into()),
         }
     }
 
-    fn limiter(&self, parts: &Parts) -> Arc<Limiter<S>> {
-        self.limiters
-            .limiter(&self.rules.limiter, &self.rules.scope, parts)
+    fn conclude(&self, decision: &Decision<'_>, subject: &[u8], parts: &mut Parts) -> Admission<S> {
+        let advertised = self.advertise(decision, subject);
+        if let Some(denial) = Denial::of(decision) {
+            return Refusal::denied(denial, decision, advertised).into();
+        }
+        RateLimit::leave(decision, parts);
+        let delay = match self.rules.max_delay {
+            Some(_) => decision.delay(),
+            None => Duration::ZERO,
+        };
+        Admission::Admitted(Pass {
+            advertised,
+            delay,
+            counting: None,
+        })
     }
 
-    fn conclude(answer: Result<Decision<'_>, Error>) -> Admission {
-        match answer {
-            Ok(decision) if decision.is_allowed() => Admission::Admitted,
-            Ok(decision) => Admission::Refused(Refusal::Denied(decision.to_report())),
-            Err(error) => Admission::Refused(Refusal::unanswered(&error)),
-        }
+    /// What the response says of `decision`; the log hears of it too.
+    pub(crate) fn advertise(&self, decision: &Decision<'_>, subject: &[u8]) -> Advertised {
+        self.built.outage.observe(decision);
+        Advertised::of(decision, &self.rules.headers, subject)
     }
 }

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use http::Response;
 use pin_project_lite::pin_project;
+
+use crate::headers::Advertised;
 
 type Boxed<B, E> = Pin<Box<dyn Future<Output = Result<Response<B>, E>> + Send>>;
 
@@ -24,22 +26,22 @@ pin_project! {
     #[project = StateProjection]
     enum State<F, B, E> {
         /// The service inside is at work.
-        Serving { #[pin] inner: F },
+        Serving { #[pin] inner: F, advertised: Option<Advertised> },
         /// The answer was there at once.
         Refused { response: Option<Response<B>> },
-        /// Judging needs a future; the service inside is called from it.
-        Judging { rest: Boxed<B, E> },
+        /// Judging takes a future, or what comes after does; the service inside is called from it.
+        Boxed { rest: Boxed<B, E> },
     }
 }
 
 impl<F, B, E> ResponseFuture<F, B, E> {
-    pub(crate) fn serving(inner: F) -> Self {
+    pub(crate) const fn serving(inner: F, advertised: Option<Advertised>) -> Self {
         Self {
-            state: State::Serving { inner },
+            state: State::Serving { inner, advertised },
         }
     }
 
-    pub(crate) fn refused(response: Response<B>) -> Self {
+    pub(crate) const fn refused(response: Response<B>) -> Self {
         Self {
             state: State::Refused {
                 response: Some(response),
@@ -47,9 +49,9 @@ impl<F, B, E> ResponseFuture<F, B, E> {
         }
     }
 
-    pub(crate) fn judging(rest: Boxed<B, E>) -> Self {
+    pub(crate) const fn boxed(rest: Boxed<B, E>) -> Self {
         Self {
-            state: State::Judging { rest },
+            state: State::Boxed { rest },
         }
     }
 }
@@ -62,11 +64,17 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
-            StateProjection::Serving { inner } => inner.poll(context),
+            StateProjection::Serving { inner, advertised } => {
+                let mut response = ready!(inner.poll(context))?;
+                if let Some(advertised) = advertised.take() {
+                    advertised.write(&mut response);
+                }
+                Poll::Ready(Ok(response))
+            }
             StateProjection::Refused { response } => Poll::Ready(Ok(response
                 .take()
                 .expect("a future is not polled after it was ready"))),
-            StateProjection::Judging { rest } => rest.as_mut().poll(context),
+            StateProjection::Boxed { rest } => rest.as_mut().poll(context),
         }
     }
 }

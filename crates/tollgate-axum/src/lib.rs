@@ -2,15 +2,26 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod admission;
+mod charged;
+mod count_after;
+mod counting;
 mod denial;
 mod future;
 mod headers;
 mod key;
 mod layer;
+mod limiters;
+mod outage;
+mod rate_limit;
 mod refusal;
+mod respond;
 mod scope;
 mod service;
+mod shape;
+mod tier;
 
+pub use charged::{Charged, NothingCharged};
+pub use count_after::{CountAfter, Outcome};
 pub use denial::{Denial, DenialFormat, DenialReason};
 pub use future::ResponseFuture;
 pub use headers::{Headers, PartitionKey, QuotaUnit};
@@ -21,5 +32,8 @@ pub use key::{
     TrustedProxies, TrustedProxiesError, UnvalidatedHeaderKey, from_async_fn,
 };
 pub use layer::{MissingKey, RateLimitLayer};
+pub use rate_limit::{NoRateLimit, PolicyStatus, RateLimit};
+pub use respond::{ProblemDocument, Refused, Respond, RespondWith, RespondWithAsync};
 pub use service::RateLimitService;
+pub use tier::{IntoTier, Tier, TierResult};
 pub use tollgate_core;

@@ -1,78 +1,89 @@
-//! Answers in the place of the service inside.
+//! Requests that may not go on.
 
-use bytes::Bytes;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Response, StatusCode};
-use tollgate_core::{Error, Report};
+use std::error::Error as StdError;
 
+use http::request::Parts;
+use tollgate_core::{Decision, Error};
+
+use crate::denial::Denial;
+use crate::headers::Advertised;
 use crate::key::KeyError;
+use crate::rate_limit::RateLimit;
+use crate::respond::Refused;
 
-/// Why a request does not go on.
+/// Why a request does not go on, and what its answer advertises.
 #[derive(Debug)]
-pub(crate) enum Refusal {
-    /// The limiter said no.
-    Denied(Report),
-    /// Nobody could be asked. The cause is in the log, not in the answer.
-    Failed,
+pub(crate) struct Refusal {
+    pub(crate) denial: Denial,
+    pub(crate) limit: Option<RateLimit>,
+    pub(crate) advertised: Advertised,
 }
 
 impl Refusal {
+    pub(crate) fn denied(denial: Denial, decision: &Decision<'_>, advertised: Advertised) -> Self {
+        Self {
+            denial,
+            limit: Some(RateLimit::of(decision)),
+            advertised,
+        }
+    }
+
     #[cold]
     pub(crate) fn no_identity() -> Self {
         tracing::error!(
-            "a request is refused: nothing in it tells who sent it; use another key, or say what becomes of such \
-             requests with `on_missing_key`"
+            "a request is refused, since nothing in it tells who sent it; use another key, or say with `on_missing_key` \
+             what becomes of such requests"
         );
-        Self::Failed
+        Self::internal()
     }
 
     #[cold]
     pub(crate) fn unknown_identity(error: &KeyError) -> Self {
+        let error: &dyn StdError = error;
         tracing::error!(
-            error = error as &dyn std::error::Error,
-            "a request is refused: who sent it cannot be told"
+            error,
+            "a request is refused, since it cannot be told who sent it"
         );
-        Self::Failed
+        Self::internal()
+    }
+
+    #[cold]
+    pub(crate) fn unknown_tier(error: &(dyn StdError + 'static)) -> Self {
+        tracing::error!(error, "a request is refused, since its tier cannot be told");
+        Self::internal()
     }
 
     #[cold]
     pub(crate) fn unanswered(error: &Error) -> Self {
+        let error: &dyn StdError = error;
         tracing::error!(
-            error = error as &dyn std::error::Error,
-            "a request is refused: the limiter cannot be asked like this"
+            error,
+            "a request is refused, since the limiter cannot be asked like this"
         );
-        Self::Failed
+        Self::internal()
     }
 
-    /// The answer.
-    pub(crate) fn into_response(self) -> Response<Bytes> {
-        match self {
-            Self::Denied(report) => denied(&report),
-            Self::Failed => plain(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "the rate limiter failed\n",
-            ),
+    /// What the responder is told, and what its answer advertises.
+    pub(crate) fn of(self, parts: Parts) -> (Refused, Advertised) {
+        let Self {
+            denial,
+            limit,
+            advertised,
+        } = self;
+        let refused = Refused {
+            denial,
+            limit,
+            parts,
+        };
+        (refused, advertised)
+    }
+
+    /// The cause is in the log, and not in the answer.
+    fn internal() -> Self {
+        Self {
+            denial: Denial::internal(),
+            limit: None,
+            advertised: Advertised::default(),
         }
     }
-}
-
-fn denied(report: &Report) -> Response<Bytes> {
-    let mut response = plain(StatusCode::TOO_MANY_REQUESTS, "too many requests\n");
-    if let Some(wait) = report.retry_after {
-        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        response
-            .headers_mut()
-            .insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
-    }
-    response
-}
-
-fn plain(status: StatusCode, text: &'static str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(text.as_bytes()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    response
 }

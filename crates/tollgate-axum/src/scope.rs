@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use axum::extract::MatchedPath;
 use http::Method;
 use http::request::Parts;
-use tollgate_core::{Limiter, Policies, Store};
+use tollgate_core::Policies;
 
 /// How the scope of a request is found.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,7 @@ pub(crate) struct ScopeRule {
 }
 
 impl ScopeRule {
+    /// The scope without the method; `own` is the scope that the policies bring.
     fn base<'a>(&'a self, own: &'a str, parts: &'a Parts) -> &'a str {
         if let Some(name) = &self.name {
             return name;
@@ -25,13 +26,12 @@ impl ScopeRule {
         if own != Policies::DEFAULT_SCOPE {
             return own;
         }
-        parts
-            .extensions
-            .get::<MatchedPath>()
-            .map_or(Policies::DEFAULT_SCOPE, MatchedPath::as_str)
+        let template = parts.extensions.get::<MatchedPath>();
+        template.map_or(Policies::DEFAULT_SCOPE, MatchedPath::as_str)
     }
 
-    fn method_class(&self, method: &Method) -> usize {
+    /// The place of the method's name in [`METHODS`].
+    fn class(&self, method: &Method) -> usize {
         if !self.by_method {
             return EVERY_METHOD;
         }
@@ -41,24 +41,24 @@ impl ScopeRule {
         } else {
             method.as_str()
         };
-        let known = CLASSES.iter().position(|class| *class == name);
+        let known = METHODS.iter().position(|known| *known == name);
         known.unwrap_or(OTHER_METHODS)
     }
 }
 
-/// The scopes' prefixes. Methods that anybody can make up share the last one.
-const CLASSES: [&str; 10] = [
+/// What stands before a scope. Methods that anybody can make up share the last one.
+const METHODS: [&str; 10] = [
     "", "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "*",
 ];
 const EVERY_METHOD: usize = 0;
-const OTHER_METHODS: usize = CLASSES.len() - 1;
+const OTHER_METHODS: usize = METHODS.len() - 1;
 
 /// What was built for each scope that was met so far.
 ///
 /// There are as many as there are route templates: what a client sends never becomes a scope.
 #[derive(Debug)]
 pub(crate) struct PerScope<T> {
-    built: [RwLock<HashMap<Box<str>, T>>; CLASSES.len()],
+    built: [RwLock<HashMap<Box<str>, T>>; METHODS.len()],
 }
 
 impl<T> Default for PerScope<T> {
@@ -70,7 +70,7 @@ impl<T> Default for PerScope<T> {
 }
 
 impl<T: Clone> PerScope<T> {
-    /// More templates than any router has. What comes after is built anew for each request.
+    /// More templates than a router has. What comes after is built anew for each request.
     const MOST: usize = 4096;
 
     /// What `build` makes of the request's scope, built once per scope.
@@ -82,7 +82,7 @@ impl<T: Clone> PerScope<T> {
         build: impl FnOnce(&str) -> T,
     ) -> T {
         let base = rule.base(own, parts);
-        let class = rule.method_class(&parts.method);
+        let class = rule.class(&parts.method);
         let slot = &self.built[class];
         let known = slot.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = known.get(base) {
@@ -92,29 +92,12 @@ impl<T: Clone> PerScope<T> {
         let value = if class == EVERY_METHOD {
             build(base)
         } else {
-            build(&format!("{} {base}", CLASSES[class]))
+            build(&format!("{} {base}", METHODS[class]))
         };
         let mut known = slot.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() < Self::MOST {
             known.insert(base.into(), value.clone());
         }
         value
-    }
-}
-
-/// The limiter of each scope.
-pub(crate) type ScopedLimiters<S> = PerScope<Arc<Limiter<S>>>;
-
-impl<S: Store + Clone> ScopedLimiters<S> {
-    /// `limiter`, counting in the scope of the request.
-    pub(crate) fn limiter(
-        &self,
-        limiter: &Limiter<S>,
-        rule: &ScopeRule,
-        parts: &Parts,
-    ) -> Arc<Limiter<S>> {
-        self.get(rule, limiter.policies().scope_name(), parts, |scope| {
-            Arc::new(limiter.clone().scope(scope))
-        })
     }
 }

@@ -1,43 +1,46 @@
 //! The service that a layer makes.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
 use tollgate_core::Store;
 use tower_service::Service;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Pass};
 use crate::future::ResponseFuture;
+use crate::headers::Advertised;
 use crate::key::KeyExtractor;
 use crate::layer::Config;
+use crate::refusal::Refusal;
+use crate::respond::{Refused, Respond};
 
 /// A service whose requests are limited: what a [`RateLimitLayer`](crate::RateLimitLayer) makes.
 ///
-/// It is ready when the service inside is. Its own answers need a body that can be made of [`Bytes`], such as axum's
-/// `Body` or `Full<Bytes>`.
-pub struct RateLimitService<Inner, S, K> {
-    config: Arc<Config<S, K>>,
+/// It is ready when the service inside is. Its own answers need a body that can be made of [`Bytes`](bytes::Bytes), such
+/// as axum's `Body` or `Full<Bytes>`.
+pub struct RateLimitService<Inner, S, K, R> {
+    config: Arc<Config<S, K, R>>,
     inner: Inner,
 }
 
-impl<Inner, S, K> RateLimitService<Inner, S, K> {
-    pub(crate) const fn new(config: Arc<Config<S, K>>, inner: Inner) -> Self {
+impl<Inner, S, K, R> RateLimitService<Inner, S, K, R> {
+    pub(crate) const fn new(config: Arc<Config<S, K, R>>, inner: Inner) -> Self {
         Self { config, inner }
     }
 }
 
-impl<Inner: Clone, S, K> Clone for RateLimitService<Inner, S, K> {
+impl<Inner: Clone, S, K, R> Clone for RateLimitService<Inner, S, K, R> {
     fn clone(&self) -> Self {
         Self::new(Arc::clone(&self.config), self.inner.clone())
     }
 }
 
-impl<Inner: fmt::Debug, S: fmt::Debug, K> fmt::Debug for RateLimitService<Inner, S, K> {
+impl<Inner: fmt::Debug, S: fmt::Debug, K, R> fmt::Debug for RateLimitService<Inner, S, K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimitService")
             .field("limiter", &self.config.rules.limiter)
@@ -46,16 +49,17 @@ impl<Inner: fmt::Debug, S: fmt::Debug, K> fmt::Debug for RateLimitService<Inner,
     }
 }
 
-impl<Inner, S, K, RequestBody, ResponseBody> Service<Request<RequestBody>>
-    for RateLimitService<Inner, S, K>
+impl<Inner, S, K, R, RequestBody, ResponseBody> Service<Request<RequestBody>>
+    for RateLimitService<Inner, S, K, R>
 where
     Inner:
         Service<Request<RequestBody>, Response = Response<ResponseBody>> + Clone + Send + 'static,
     Inner::Future: Send,
     S: Store + Clone,
     K: KeyExtractor,
+    R: Respond<ResponseBody>,
     RequestBody: Send + 'static,
-    ResponseBody: From<Bytes> + 'static,
+    ResponseBody: Send + 'static,
 {
     type Response = Response<ResponseBody>;
     type Error = Inner::Error;
@@ -66,42 +70,113 @@ where
     }
 
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
-        let (parts, body) = request.into_parts();
-        match self.config.admit_now(&parts) {
-            Some(Admission::Exempt | Admission::Admitted) => {
-                ResponseFuture::serving(self.inner.call(Request::from_parts(parts, body)))
+        let (mut parts, body) = request.into_parts();
+        let admission = match self.config.admit_now(&mut parts) {
+            Some(Admission::Exempt) => {
+                let request = Request::from_parts(parts, body);
+                return ResponseFuture::serving(self.inner.call(request), None);
             }
-            Some(Admission::Refused(refusal)) => {
-                ResponseFuture::refused(refusal.into_response().map(ResponseBody::from))
+            Some(Admission::Admitted(pass)) if pass.is_plain() => {
+                let request = Request::from_parts(parts, body);
+                return ResponseFuture::serving(self.inner.call(request), Some(pass.advertised));
             }
-            None => {
-                // The instance that was polled ready is the one to call; its clone has to become ready anew.
-                let clone = self.inner.clone();
-                let inner = mem::replace(&mut self.inner, clone);
-                let config = Arc::clone(&self.config);
-                ResponseFuture::judging(Box::pin(serve(config, inner, parts, body)))
+            Some(Admission::Refused(refusal)) => return self.refuse(*refusal, parts),
+            admission => admission,
+        };
+        // The instance that was polled ready is the one to call; its clone has to become ready anew.
+        let clone = self.inner.clone();
+        let inner = mem::replace(&mut self.inner, clone);
+        let config = Arc::clone(&self.config);
+        ResponseFuture::boxed(Box::pin(serve(config, inner, parts, body, admission)))
+    }
+}
+
+impl<Inner, S, K, R> RateLimitService<Inner, S, K, R> {
+    /// The answer in the place of the service inside, which is not called.
+    fn refuse<F, B, E>(&self, refusal: Refusal, parts: Parts) -> ResponseFuture<F, B, E>
+    where
+        S: Store + Clone,
+        K: KeyExtractor,
+        R: Respond<B>,
+    {
+        let (refused, advertised) = refusal.of(parts);
+        match self.config.responder.respond_now(refused) {
+            Ok(mut response) => {
+                advertised.write(&mut response);
+                ResponseFuture::refused(response)
+            }
+            Err(refused) => {
+                let responder = self.config.responder.clone();
+                ResponseFuture::boxed(Box::pin(async move {
+                    Ok(answer(&responder, refused, advertised).await)
+                }))
             }
         }
     }
 }
 
-/// Judges a request and has it served, where judging takes a future.
-async fn serve<Inner, S, K, RequestBody, ResponseBody>(
-    config: Arc<Config<S, K>>,
-    mut inner: Inner,
-    parts: Parts,
+async fn answer<B, R: Respond<B>>(
+    responder: &R,
+    refused: Refused,
+    advertised: Advertised,
+) -> Response<B> {
+    let mut response = responder.respond(refused).await;
+    advertised.write(&mut response);
+    response
+}
+
+/// Has a request served, where judging it or what comes after takes a future.
+///
+/// `admission` is what is known so far.
+async fn serve<Inner, S, K, R, RequestBody, ResponseBody>(
+    config: Arc<Config<S, K, R>>,
+    inner: Inner,
+    mut parts: Parts,
     body: RequestBody,
+    admission: Option<Admission<S>>,
 ) -> Result<Response<ResponseBody>, Inner::Error>
 where
-    Inner: Service<Request<RequestBody>, Response = Response<ResponseBody>>,
+    Inner: Service<Request<RequestBody>, Response = Response<ResponseBody>> + Clone,
     S: Store + Clone,
     K: KeyExtractor,
-    ResponseBody: From<Bytes> + 'static,
+    R: Respond<ResponseBody>,
 {
-    match config.admit(&parts).await {
-        Admission::Exempt | Admission::Admitted => {
-            inner.call(Request::from_parts(parts, body)).await
+    let admission = match admission {
+        Some(admission) => admission,
+        None => config.admit(&mut parts).await,
+    };
+    let pass = match admission {
+        Admission::Admitted(pass) => Some(pass),
+        Admission::Exempt => None,
+        Admission::Refused(refusal) => {
+            drop(inner);
+            let (refused, advertised) = refusal.of(parts);
+            return Ok(answer(&config.responder, refused, advertised).await);
         }
-        Admission::Refused(refusal) => Ok(refusal.into_response().map(ResponseBody::from)),
+    };
+    let mut inner = inner;
+    let Some(Pass {
+        mut advertised,
+        delay,
+        counting,
+    }) = pass
+    else {
+        return inner.call(Request::from_parts(parts, body)).await;
+    };
+    if !delay.is_zero() {
+        // What the service inside keeps for a request that is about to come is of use to others meanwhile.
+        inner = inner.clone();
+        tokio::time::sleep(delay).await;
+        poll_fn(|context| inner.poll_ready(context)).await?;
     }
+    let response = inner.call(Request::from_parts(parts, body)).await?;
+    let (parts, body) = response.into_parts();
+    if let Some(counting) = counting
+        && let Some(news) = counting.settle_up(&config, &parts).await
+    {
+        advertised = news;
+    }
+    let mut response = Response::from_parts(parts, body);
+    advertised.write(&mut response);
+    Ok(response)
 }

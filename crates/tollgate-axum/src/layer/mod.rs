@@ -1,18 +1,19 @@
 //! The layer: what to limit, for whom and how.
 
+mod answers;
+mod charges;
 mod config;
 
 use std::fmt;
 use std::sync::Arc;
 
-use http::Method;
-use http::request::Parts;
 use tollgate_core::{Limiter, SharedStore, Store};
 use tower_layer::Layer;
 
-pub(crate) use config::{Config, Rules};
+pub(crate) use config::{Charging, Config, Rules};
 
 use crate::key::{KeyExtractor, PeerAddress};
+use crate::respond::ProblemDocument;
 use crate::service::RateLimitService;
 
 /// Limits the requests of an axum router or of any tower stack over HTTP.
@@ -36,8 +37,8 @@ use crate::service::RateLimitService;
 ///
 /// Dropping a response's future before its answer may leave the hit charged or not, nothing in between; the service
 /// inside is called only after the answer.
-pub struct RateLimitLayer<S = SharedStore, K = PeerAddress> {
-    config: Arc<Config<S, K>>,
+pub struct RateLimitLayer<S = SharedStore, K = PeerAddress, R = ProblemDocument> {
+    config: Arc<Config<S, K, R>>,
 }
 
 /// What becomes of a request whose client has no identity: the extractor answered `Ok(None)`.
@@ -62,12 +63,12 @@ impl<S: Store + Clone> RateLimitLayer<S> {
     }
 }
 
-impl<S: Store + Clone, K: KeyExtractor> RateLimitLayer<S, K> {
+impl<S: Store + Clone, K: KeyExtractor, R: Clone> RateLimitLayer<S, K, R> {
     /// Counts by what `key` finds in a request, instead of by the peer's address.
     ///
     /// A closure from the request's head to text, bytes, a number or an address will do.
     #[must_use]
-    pub fn key<L: KeyExtractor>(self, key: L) -> RateLimitLayer<S, L> {
+    pub fn key<L: KeyExtractor>(self, key: L) -> RateLimitLayer<S, L, R> {
         RateLimitLayer {
             config: Arc::new(Arc::unwrap_or_clone(self.config).with_key(key)),
         }
@@ -98,40 +99,18 @@ impl<S: Store + Clone, K: KeyExtractor> RateLimitLayer<S, K> {
         self.with(|rules| rules.scope.by_method = by_method)
     }
 
-    /// Takes as many units per request as `cost` says, instead of one.
-    ///
-    /// A request that costs nothing passes like a [skipped](Self::skip) one.
-    #[must_use]
-    pub fn cost(self, cost: impl Fn(&Parts) -> u64 + Send + Sync + 'static) -> Self {
-        self.with(|rules| rules.cost = Some(Arc::new(cost)))
-    }
-
-    /// Lets requests of which `skip` is true pass, uncounted and without headers.
-    ///
-    /// Each call adds a condition; one that is true is enough.
-    #[must_use]
-    pub fn skip(self, skip: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|rules| rules.skip.push(Arc::new(skip)))
-    }
-
-    /// Limits only requests of these methods. Others pass, uncounted and without headers.
-    #[must_use]
-    pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        self.with(|rules| rules.methods = Some(methods.into_iter().collect()))
-    }
-
     fn with(self, change: impl FnOnce(&mut Rules<S>)) -> Self {
         let mut config = Arc::unwrap_or_clone(self.config);
         change(&mut config.rules);
         // Services of the layer as it was go on with what they have built.
-        config.limiters = Arc::default();
+        config.built = Arc::default();
         Self {
             config: Arc::new(config),
         }
     }
 }
 
-impl<S, K> Clone for RateLimitLayer<S, K> {
+impl<S, K, R> Clone for RateLimitLayer<S, K, R> {
     fn clone(&self) -> Self {
         Self {
             config: Arc::clone(&self.config),
@@ -139,7 +118,7 @@ impl<S, K> Clone for RateLimitLayer<S, K> {
     }
 }
 
-impl<S: fmt::Debug, K> fmt::Debug for RateLimitLayer<S, K> {
+impl<S: fmt::Debug, K, R> fmt::Debug for RateLimitLayer<S, K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimitLayer")
             .field("limiter", &self.config.rules.limiter)
@@ -147,8 +126,8 @@ impl<S: fmt::Debug, K> fmt::Debug for RateLimitLayer<S, K> {
     }
 }
 
-impl<S, K, Inner> Layer<Inner> for RateLimitLayer<S, K> {
-    type Service = RateLimitService<Inner, S, K>;
+impl<S, K, R, Inner> Layer<Inner> for RateLimitLayer<S, K, R> {
+    type Service = RateLimitService<Inner, S, K, R>;
 
     fn layer(&self, inner: Inner) -> Self::Service {
         RateLimitService::new(Arc::clone(&self.config), inner)

@@ -1,0 +1,74 @@
+//! What is done with a counter once the response is there.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use http::response::Parts;
+use tollgate_core::{Cost, Error, Limiter, Receipt, Store};
+
+use crate::count_after::{CountAfter, Outcome};
+use crate::headers::Advertised;
+use crate::key::{KeyExtractor, RequestKey};
+use crate::layer::Config;
+
+/// A request that is under way and whose response will tell whether it counts.
+#[derive(Debug)]
+pub(crate) struct Counting<S> {
+    pub(crate) limiter: Arc<Limiter<S>>,
+    pub(crate) key: RequestKey,
+    pub(crate) cost: Cost,
+    /// Proof that it was charged before. Without it, either nothing was or nobody knows.
+    pub(crate) receipt: Option<Receipt>,
+    pub(crate) rule: CountAfter,
+}
+
+impl<S: Store + Clone> Counting<S> {
+    /// Does what `response` asks for. Returns what is to be advertised instead of what was known before, if that changed.
+    ///
+    /// The store's trouble is logged and does not reach the client, whose request was served.
+    pub(crate) async fn settle_up<K: KeyExtractor, R>(
+        self,
+        config: &Config<S, K, R>,
+        response: &Parts,
+    ) -> Option<Advertised> {
+        let outcome = self.rule.outcome(response);
+        let settled = self.carry_out(config, outcome).await;
+        settled.unwrap_or_else(|error| {
+            let error: &dyn StdError = &error;
+            tracing::warn!(error, ?outcome, "a response could not be counted");
+            None
+        })
+    }
+
+    async fn carry_out<K: KeyExtractor, R>(
+        self,
+        config: &Config<S, K, R>,
+        outcome: Outcome,
+    ) -> Result<Option<Advertised>, Error> {
+        let Self {
+            limiter,
+            key,
+            cost,
+            receipt,
+            rule,
+        } = self;
+        match (outcome, receipt) {
+            // What was reserved stays charged.
+            (Outcome::Charge, Some(_)) => return Ok(None),
+            (Outcome::Charge, None) if rule.reserves() => return Ok(None),
+            (Outcome::Charge, None) => {
+                let decision = limiter.hit_n(&key, cost.get()).await?;
+                return Ok(Some(config.advertise(&decision, key.subject())));
+            }
+            (Outcome::Free, None) => return Ok(None),
+            (Outcome::Free, Some(receipt)) => {
+                limiter.settle(receipt, 0).await?;
+            }
+            (Outcome::Reset, _) => {
+                limiter.reset(&key).await?;
+            }
+        }
+        let decision = limiter.peek_n(&key, cost.get()).await?;
+        Ok(Some(config.advertise(&decision, key.subject())))
+    }
+}

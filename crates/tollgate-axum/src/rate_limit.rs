@@ -1,0 +1,221 @@
+//! What a handler may know of the limits its request passed.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum_core::extract::{FromRequestParts, OptionalFromRequestParts};
+use axum_core::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::request::Parts;
+use smallvec::SmallVec;
+use tollgate_core::{Decision, Policy, PolicyDecision, Timestamp};
+
+/// What the limits around a handler said to its request.
+///
+/// An extractor: a handler that takes it learns how much its client has left. Where layers are stacked, it holds the
+/// policies of all of them, outermost first.
+///
+/// ```
+/// use tollgate_axum::RateLimit;
+///
+/// async fn search(limit: RateLimit) -> String {
+///     format!("{} of {} left", limit.remaining(), limit.limit())
+/// }
+/// # fn assert_handler<H: axum::handler::Handler<T, ()>, T>(_: H) {}
+/// # assert_handler(search);
+/// ```
+///
+/// Take an `Option<RateLimit>` where requests may be exempt.
+#[derive(Clone, Debug)]
+pub struct RateLimit {
+    policies: SmallVec<[PolicyStatus; 1]>,
+    degraded: bool,
+}
+
+impl RateLimit {
+    pub(crate) fn of(decision: &Decision<'_>) -> Self {
+        Self {
+            policies: decision
+                .each()
+                .map(|each| PolicyStatus::of(&each))
+                .collect(),
+            degraded: decision.is_degraded(),
+        }
+    }
+
+    /// Leaves in the request what `decision` said, after what the layers further out have left there.
+    pub(crate) fn leave(decision: &Decision<'_>, parts: &mut Parts) {
+        let limit = Self::of(decision);
+        if let Some(outer) = parts.extensions.get_mut::<Self>() {
+            outer.policies.extend(limit.policies);
+            outer.degraded |= limit.degraded;
+        } else {
+            parts.extensions.insert(limit);
+        }
+    }
+
+    /// Every policy, in order; never empty.
+    #[must_use]
+    pub fn policies(&self) -> &[PolicyStatus] {
+        &self.policies
+    }
+
+    /// The policy that binds: among those that deny the one that takes longest, otherwise the one with the fewest units
+    /// left; the first where they tie.
+    #[must_use]
+    pub fn binding(&self) -> &PolicyStatus {
+        let binds = |binding, other| {
+            if PolicyStatus::binds_before(other, binding) {
+                other
+            } else {
+                binding
+            }
+        };
+        let binding = self.policies.iter().reduce(binds);
+        binding.expect("a limiter has at least one policy")
+    }
+
+    /// The most units the binding policy lets through at once: its burst, or its limit.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.binding().limit()
+    }
+
+    /// Units left under the binding policy.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.binding().remaining()
+    }
+
+    /// The time until the binding policy's key is as good as never seen.
+    #[must_use]
+    pub fn reset_after(&self) -> Duration {
+        self.binding().reset_after()
+    }
+
+    /// Whether a limiter's answer was given without the store that should have given it.
+    #[must_use]
+    pub const fn is_degraded(&self) -> bool {
+        self.degraded
+    }
+}
+
+/// What one policy said to a request.
+#[derive(Clone, Debug)]
+pub struct PolicyStatus {
+    policy: Policy,
+    allowed: bool,
+    remaining: u64,
+    retry_after: Option<Duration>,
+    reset_after: Duration,
+    reset_at: Option<Timestamp>,
+    delay: Duration,
+}
+
+impl PolicyStatus {
+    fn of(decision: &PolicyDecision<'_>) -> Self {
+        Self {
+            policy: decision.policy().clone(),
+            allowed: decision.is_allowed(),
+            remaining: decision.remaining(),
+            retry_after: decision.retry_after(),
+            reset_after: decision.reset_after(),
+            reset_at: decision.reset_at(),
+            delay: decision.delay(),
+        }
+    }
+
+    /// The policy.
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Whether it admits the request.
+    #[must_use]
+    pub const fn is_allowed(&self) -> bool {
+        self.allowed
+    }
+
+    /// The most units it lets through at once: its burst, or its limit.
+    #[must_use]
+    pub const fn limit(&self) -> u64 {
+        self.policy.rule().capacity()
+    }
+
+    /// Units left, after this request.
+    #[must_use]
+    pub const fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// How long to wait until the same request is admitted; zero if it was, `None` if it never will be.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// The time until the key is as good as never seen; zero if no store answered.
+    #[must_use]
+    pub const fn reset_after(&self) -> Duration {
+        self.reset_after
+    }
+
+    /// The instant of it on the store's clock; `None` if no store answered.
+    #[must_use]
+    pub const fn reset_at(&self) -> Option<Timestamp> {
+        self.reset_at
+    }
+
+    /// How long the request should wait so that requests leave at the steady rate; zero but for leaky buckets.
+    #[must_use]
+    pub const fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    fn binds_before(&self, other: &Self) -> bool {
+        match (self.allowed, other.allowed) {
+            (true, true) => self.remaining < other.remaining,
+            (false, false) => match (self.retry_after, other.retry_after) {
+                (None, Some(_)) => true,
+                (Some(mine), Some(others)) => mine > others,
+                (_, None) => false,
+            },
+            (mine, _) => !mine,
+        }
+    }
+}
+
+/// No limiter has judged the request: there is no layer around the handler, or the request is exempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no rate limit was applied to this request; put a `RateLimitLayer` around the route, and take an \
+     `Option<RateLimit>` where requests may be exempt"
+)]
+pub struct NoRateLimit;
+
+impl IntoResponse for NoRateLimit {
+    fn into_response(self) -> Response {
+        tracing::error!("{self}");
+        StatusCode::INTERNAL_SERVER_ERROR.into_response()
+    }
+}
+
+impl<St: Sync> FromRequestParts<St> for RateLimit {
+    type Rejection = NoRateLimit;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &St) -> Result<Self, NoRateLimit> {
+        parts.extensions.get().cloned().ok_or(NoRateLimit)
+    }
+}
+
+impl<St: Sync> OptionalFromRequestParts<St> for RateLimit {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        _state: &St,
+    ) -> Result<Option<Self>, Infallible> {
+        Ok(parts.extensions.get().cloned())
+    }
+}
