@@ -62,7 +62,7 @@ struct Charge<S> {
 
 type Found<T, S> = ControlFlow<Admission<S>, T>;
 
-impl<S: Store + Clone, K: KeyExtractor, R> Config<S, K, R> {
+impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
     /// Judges a request without a future, if neither its tier nor its key nor the store needs one.
     ///
     /// `None` means that nothing was done.

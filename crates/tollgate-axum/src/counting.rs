@@ -26,7 +26,7 @@ impl<S: Store + Clone> Counting<S> {
     /// Does what `response` asks for. Returns what is to be advertised instead of what was known before, if that changed.
     ///
     /// The store's trouble is logged and does not reach the client, whose request was served.
-    pub(crate) async fn settle_up<K: KeyExtractor, R>(
+    pub(crate) async fn settle_up<K: KeyExtractor, R: Sync>(
         self,
         config: &Config<S, K, R>,
         response: &Parts,
@@ -40,7 +40,7 @@ impl<S: Store + Clone> Counting<S> {
         })
     }
 
-    async fn carry_out<K: KeyExtractor, R>(
+    async fn carry_out<K: KeyExtractor, R: Sync>(
         self,
         config: &Config<S, K, R>,
         outcome: Outcome,
@@ -52,22 +52,25 @@ impl<S: Store + Clone> Counting<S> {
             receipt,
             rule,
         } = self;
-        match (outcome, receipt) {
-            // What was reserved stays charged.
-            (Outcome::Charge, Some(_)) => return Ok(None),
-            (Outcome::Charge, None) if rule.reserves() => return Ok(None),
-            (Outcome::Charge, None) => {
+        match outcome {
+            Outcome::Charge => {
+                if rule.reserves() {
+                    return Ok(None);
+                }
                 let decision = limiter.hit_n(&key, cost.get()).await?;
                 return Ok(Some(config.advertise(&decision, key.subject())));
             }
-            (Outcome::Free, None) => return Ok(None),
-            (Outcome::Free, Some(receipt)) => {
+            Outcome::Free => {
+                let Some(receipt) = receipt else {
+                    return Ok(None);
+                };
                 limiter.settle(receipt, 0).await?;
             }
-            (Outcome::Reset, _) => {
+            Outcome::Reset => {
                 limiter.reset(&key).await?;
             }
         }
+        // The numbers known before no longer hold.
         let decision = limiter.peek_n(&key, cost.get()).await?;
         Ok(Some(config.advertise(&decision, key.subject())))
     }

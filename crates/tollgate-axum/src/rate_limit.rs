@@ -64,15 +64,14 @@ impl RateLimit {
     /// left; the first where they tie.
     #[must_use]
     pub fn binding(&self) -> &PolicyStatus {
-        let binds = |binding, other| {
-            if PolicyStatus::binds_before(other, binding) {
+        let first = &self.policies[0];
+        self.policies[1..].iter().fold(first, |binding, other| {
+            if other.binds_before(binding) {
                 other
             } else {
                 binding
             }
-        };
-        let binding = self.policies.iter().reduce(binds);
-        binding.expect("a limiter has at least one policy")
+        })
     }
 
     /// The most units the binding policy lets through at once: its burst, or its limit.
