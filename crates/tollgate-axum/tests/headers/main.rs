@@ -1,0 +1,8 @@
+//! Headers: what clients read of a decision.
+
+mod options;
+mod properties;
+mod setup;
+mod stacked;
+mod structured;
+mod vectors;
