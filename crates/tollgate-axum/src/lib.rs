@@ -37,3 +37,8 @@ pub use respond::{ProblemDocument, Refused, Respond, RespondWith, RespondWithAsy
 pub use service::RateLimitService;
 pub use tier::{IntoTier, Tier, TierResult};
 pub use tollgate_core;
+
+/// The guide's code runs with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/http.md")]
+struct Guide;
