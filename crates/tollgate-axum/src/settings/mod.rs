@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tollgate_core::{FailureMode, Policies, Policy};
 
+use crate::headers::Headers;
 use crate::key::ForwardedAddress;
 use fields::Fields;
 
@@ -130,6 +131,17 @@ impl Settings {
         Ok(key
             .header(fields.forwarded_header.unwrap_or_default())
             .ipv6_prefix(fields.ipv6_prefix.unwrap_or_default()))
+    }
+
+    /// Which headers responses carry; both families where it is left out.
+    #[must_use]
+    pub fn headers(&self) -> Headers {
+        match self.0.headers {
+            None => Headers::default(),
+            Some(families) => Headers::none()
+                .x_rate_limit(families.x_rate_limit)
+                .rate_limit(families.rate_limit),
+        }
     }
 
     /// What a limiter answers when its store cannot; [`FailureMode::Open`] where it is left out.
