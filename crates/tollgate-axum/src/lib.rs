@@ -17,6 +17,8 @@ mod refusal;
 mod respond;
 mod scope;
 mod service;
+#[cfg(feature = "settings")]
+mod settings;
 mod shape;
 mod tier;
 
@@ -35,6 +37,8 @@ pub use layer::{MissingKey, RateLimitLayer};
 pub use rate_limit::{NoRateLimit, PolicyStatus, RateLimit};
 pub use respond::{ProblemDocument, Refused, Respond, RespondWith, RespondWithAsync};
 pub use service::RateLimitService;
+#[cfg(feature = "settings")]
+pub use settings::{EnvError, Settings, SettingsError, ValueError, VariableError, VariableProblem};
 pub use tier::{IntoTier, Tier, TierResult};
 pub use tollgate_core;
 

@@ -471,7 +471,9 @@ fn networks_are_read_and_written() {
         "10.0.0.0/8, 192.0.2.1/32, fd00::/8, ::1/128"
     );
     assert_eq!(proxies.to_string().parse(), Ok(proxies));
-    assert!("".parse::<TrustedProxies>().unwrap().is_empty());
+    let nobody: TrustedProxies = "none".parse().unwrap();
+    assert!(nobody.is_empty());
+    assert_eq!(nobody.to_string(), "none");
 }
 
 #[test]
@@ -487,6 +489,7 @@ fn a_network_of_mapped_addresses_is_one_of_ipv4_addresses() {
 #[test]
 fn what_is_no_network_is_refused() {
     for text in [
+        "",
         "nginx",
         "10.0.0.0/33",
         "10.0.0.0/",

@@ -96,8 +96,12 @@ impl ForwardedAddress {
     /// # Errors
     /// [`HopsError`] for no proxies, where the peer's address is the client's.
     pub fn hops(proxies: u8) -> Result<Self, HopsError> {
-        let hops = NonZeroU8::new(proxies).ok_or(HopsError)?;
-        Ok(Self::trusting(Trust::Hops(hops)))
+        NonZeroU8::new(proxies).map(Self::over).ok_or(HopsError)
+    }
+
+    /// [`hops`](Self::hops) of a number that cannot be wrong.
+    pub(crate) fn over(proxies: NonZeroU8) -> Self {
+        Self::trusting(Trust::Hops(proxies))
     }
 
     fn trusting(trust: Trust) -> Self {

@@ -78,6 +78,12 @@ impl TrustedProxies {
             .any(|network| network.contains(&address))
     }
 
+    /// The networks, in order.
+    #[cfg(feature = "settings")]
+    pub(crate) fn networks(&self) -> impl Iterator<Item = &IpNet> {
+        self.networks.iter()
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -118,12 +124,12 @@ fn canonical(network: IpNet) -> IpNet {
         .map_or(network, IpNet::V4)
 }
 
-/// Reads networks separated by commas; no text at all is no proxies.
+/// Reads networks separated by commas; `none` is no proxies at all.
 impl FromStr for TrustedProxies {
     type Err = TrustedProxiesError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.trim().is_empty() {
+        if text.trim().eq_ignore_ascii_case("none") {
             return Ok(Self::default());
         }
         Self::new(text.split(','))
@@ -138,9 +144,12 @@ impl<N: AsRef<str>, const LENGTH: usize> TryFrom<[N; LENGTH]> for TrustedProxies
     }
 }
 
-/// The networks, separated by commas; reads back to the same proxies.
+/// The networks, separated by commas, or `none`; reads back to the same proxies.
 impl fmt::Display for TrustedProxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("none");
+        }
         for (index, network) in self.networks.iter().enumerate() {
             let separator = if index == 0 { "" } else { ", " };
             write!(f, "{separator}{network}")?;
