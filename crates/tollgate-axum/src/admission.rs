@@ -11,7 +11,7 @@ use crate::charged;
 use crate::count_after::CountAfter;
 use crate::counting::Counting;
 use crate::denial::Denial;
-use crate::headers::Advertised;
+use crate::headers::{Advertised, Reach};
 use crate::key::{KeyExtractor, KeyResult, RequestKey};
 use crate::layer::{Charging, Config, MissingKey};
 use crate::rate_limit::RateLimit;
@@ -130,6 +130,7 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
         parts: &mut Parts,
     ) -> Result<Admission<S>, Error> {
         let Charge { limiter, key, cost } = charge;
+        let reach = Reach::of(RateLimit::is_in(parts));
         let (admission, receipt) = if rule.reserves() {
             let reservation = limiter.reserve(&key, cost.get()).await?;
             let admission = self.conclude(reservation.decision(), key.subject(), parts);
@@ -146,6 +147,7 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
                     cost,
                     receipt,
                     rule: rule.clone(),
+                    reach,
                 })),
                 ..pass
             }),
@@ -207,11 +209,14 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
     }
 
     fn conclude(&self, decision: &Decision<'_>, subject: &[u8], parts: &mut Parts) -> Admission<S> {
-        let advertised = self.advertise(decision, subject);
+        self.built.outage.observe(decision);
+        let limit = RateLimit::of(decision);
+        let reach = Reach::of(RateLimit::is_in(parts));
+        let advertised = self.advertise(&limit, subject, reach);
         if let Some(denial) = Denial::of(decision) {
-            return Refusal::denied(denial, decision, advertised).into();
+            return Refusal::denied(denial, limit, advertised).into();
         }
-        RateLimit::leave(decision, parts);
+        limit.leave(parts);
         let delay = match self.rules.max_delay {
             Some(_) => decision.delay(),
             None => Duration::ZERO,
@@ -223,9 +228,8 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
         })
     }
 
-    /// What the response says of `decision`; the log hears of it too.
-    pub(crate) fn advertise(&self, decision: &Decision<'_>, subject: &[u8]) -> Advertised {
-        self.built.outage.observe(decision);
-        Advertised::of(decision, &self.rules.headers, subject)
+    /// What the response says.
+    pub(crate) fn advertise(&self, limit: &RateLimit, subject: &[u8], reach: Reach) -> Advertised {
+        Advertised::of(limit.policies(), &self.rules.headers, subject, reach)
     }
 }

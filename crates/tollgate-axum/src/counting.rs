@@ -7,9 +7,10 @@ use http::response::Parts;
 use tollgate_core::{Cost, Error, Limiter, Receipt, Store};
 
 use crate::count_after::{CountAfter, Outcome};
-use crate::headers::Advertised;
+use crate::headers::{Advertised, Reach};
 use crate::key::{KeyExtractor, RequestKey};
 use crate::layer::Config;
+use crate::rate_limit::RateLimit;
 
 /// A request that is under way and whose response will tell whether it counts.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub(crate) struct Counting<S> {
     /// Proof that it was charged before. Without it, either nothing was or nobody knows.
     pub(crate) receipt: Option<Receipt>,
     pub(crate) rule: CountAfter,
+    pub(crate) reach: Reach,
 }
 
 impl<S: Store + Clone> Counting<S> {
@@ -51,27 +53,25 @@ impl<S: Store + Clone> Counting<S> {
             cost,
             receipt,
             rule,
+            reach,
         } = self;
-        match outcome {
-            Outcome::Charge => {
-                if rule.reserves() {
-                    return Ok(None);
-                }
-                let decision = limiter.hit_n(&key, cost.get()).await?;
-                return Ok(Some(config.advertise(&decision, key.subject())));
-            }
+        let decision = match outcome {
+            Outcome::Charge if rule.reserves() => return Ok(None),
+            Outcome::Charge => limiter.hit_n(&key, cost.get()).await?,
             Outcome::Free => {
                 let Some(receipt) = receipt else {
                     return Ok(None);
                 };
                 limiter.settle(receipt, 0).await?;
+                limiter.peek_n(&key, cost.get()).await?
             }
             Outcome::Reset => {
                 limiter.reset(&key).await?;
+                limiter.peek_n(&key, cost.get()).await?
             }
-        }
-        // The numbers known before no longer hold.
-        let decision = limiter.peek_n(&key, cost.get()).await?;
-        Ok(Some(config.advertise(&decision, key.subject())))
+        };
+        config.built.outage.observe(&decision);
+        let limit = RateLimit::of(&decision);
+        Ok(Some(config.advertise(&limit, key.subject(), reach)))
     }
 }

@@ -20,6 +20,7 @@ mod service;
 #[cfg(feature = "settings")]
 mod settings;
 mod shape;
+mod status;
 mod tier;
 
 pub use charged::{Charged, NothingCharged};
@@ -34,11 +35,12 @@ pub use key::{
     TrustedProxies, TrustedProxiesError, UnvalidatedHeaderKey, from_async_fn,
 };
 pub use layer::{MissingKey, RateLimitLayer};
-pub use rate_limit::{NoRateLimit, PolicyStatus, RateLimit};
+pub use rate_limit::{NoRateLimit, RateLimit};
 pub use respond::{ProblemDocument, Refused, Respond, RespondWith, RespondWithAsync};
 pub use service::RateLimitService;
 #[cfg(feature = "settings")]
 pub use settings::{EnvError, Settings, SettingsError, ValueError, VariableError, VariableProblem};
+pub use status::PolicyStatus;
 pub use tier::{IntoTier, Tier, TierResult};
 pub use tollgate_core;
 

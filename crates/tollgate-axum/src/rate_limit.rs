@@ -8,7 +8,9 @@ use axum_core::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::request::Parts;
 use smallvec::SmallVec;
-use tollgate_core::{Decision, Policy, PolicyDecision, Timestamp};
+use tollgate_core::Decision;
+
+use crate::status::PolicyStatus;
 
 /// What the limits around a handler said to its request.
 ///
@@ -43,15 +45,19 @@ impl RateLimit {
         }
     }
 
-    /// Leaves in the request what `decision` said, after what the layers further out have left there.
-    pub(crate) fn leave(decision: &Decision<'_>, parts: &mut Parts) {
-        let limit = Self::of(decision);
+    /// Leaves it in the request, after what the layers further out have left there.
+    pub(crate) fn leave(self, parts: &mut Parts) {
         if let Some(outer) = parts.extensions.get_mut::<Self>() {
-            outer.policies.extend(limit.policies);
-            outer.degraded |= limit.degraded;
+            outer.policies.extend(self.policies);
+            outer.degraded |= self.degraded;
         } else {
-            parts.extensions.insert(limit);
+            parts.extensions.insert(self);
         }
+    }
+
+    /// Whether a layer further out has left one in the request.
+    pub(crate) fn is_in(parts: &Parts) -> bool {
+        parts.extensions.get::<Self>().is_some()
     }
 
     /// Every policy, in order; never empty.
@@ -96,92 +102,6 @@ impl RateLimit {
     #[must_use]
     pub const fn is_degraded(&self) -> bool {
         self.degraded
-    }
-}
-
-/// What one policy said to a request.
-#[derive(Clone, Debug)]
-pub struct PolicyStatus {
-    policy: Policy,
-    allowed: bool,
-    remaining: u64,
-    retry_after: Option<Duration>,
-    reset_after: Duration,
-    reset_at: Option<Timestamp>,
-    delay: Duration,
-}
-
-impl PolicyStatus {
-    fn of(decision: &PolicyDecision<'_>) -> Self {
-        Self {
-            policy: decision.policy().clone(),
-            allowed: decision.is_allowed(),
-            remaining: decision.remaining(),
-            retry_after: decision.retry_after(),
-            reset_after: decision.reset_after(),
-            reset_at: decision.reset_at(),
-            delay: decision.delay(),
-        }
-    }
-
-    /// The policy.
-    #[must_use]
-    pub const fn policy(&self) -> &Policy {
-        &self.policy
-    }
-
-    /// Whether it admits the request.
-    #[must_use]
-    pub const fn is_allowed(&self) -> bool {
-        self.allowed
-    }
-
-    /// The most units it lets through at once: its burst, or its limit.
-    #[must_use]
-    pub const fn limit(&self) -> u64 {
-        self.policy.rule().capacity()
-    }
-
-    /// Units left, after this request.
-    #[must_use]
-    pub const fn remaining(&self) -> u64 {
-        self.remaining
-    }
-
-    /// How long to wait until the same request is admitted; zero if it was, `None` if it never will be.
-    #[must_use]
-    pub const fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
-    }
-
-    /// The time until the key is as good as never seen; zero if no store answered.
-    #[must_use]
-    pub const fn reset_after(&self) -> Duration {
-        self.reset_after
-    }
-
-    /// The instant of it on the store's clock; `None` if no store answered.
-    #[must_use]
-    pub const fn reset_at(&self) -> Option<Timestamp> {
-        self.reset_at
-    }
-
-    /// How long the request should wait so that requests leave at the steady rate; zero but for leaky buckets.
-    #[must_use]
-    pub const fn delay(&self) -> Duration {
-        self.delay
-    }
-
-    fn binds_before(&self, other: &Self) -> bool {
-        match (self.allowed, other.allowed) {
-            (true, true) => self.remaining < other.remaining,
-            (false, false) => match (self.retry_after, other.retry_after) {
-                (None, Some(_)) => true,
-                (Some(mine), Some(others)) => mine > others,
-                (_, None) => false,
-            },
-            (mine, _) => !mine,
-        }
     }
 }
 

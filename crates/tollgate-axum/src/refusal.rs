@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 
 use http::request::Parts;
-use tollgate_core::{Decision, Error};
+use tollgate_core::Error;
 
 use crate::denial::Denial;
 use crate::headers::Advertised;
@@ -20,10 +20,10 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn denied(denial: Denial, decision: &Decision<'_>, advertised: Advertised) -> Self {
+    pub(crate) fn denied(denial: Denial, limit: RateLimit, advertised: Advertised) -> Self {
         Self {
             denial,
-            limit: Some(RateLimit::of(decision)),
+            limit: Some(limit),
             advertised,
         }
     }

@@ -1,11 +1,12 @@
 //! The policies that a response advertises, from one layer or from several around one another.
 
 use http::Response;
-use tollgate_core::Decision;
+use smallvec::SmallVec;
 
 use super::Headers;
 use super::fields::Family;
 use super::service_limit::ServiceLimit;
+use crate::status::PolicyStatus;
 
 /// What the layers around a handler have to say to its client, outermost first.
 ///
@@ -13,24 +14,52 @@ use super::service_limit::ServiceLimit;
 /// layer, so that a layer further out may write them anew. A header that is there without it is the handler's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Advertised {
-    limits: Vec<ServiceLimit>,
+    limits: SmallVec<[ServiceLimit; 1]>,
     written: [bool; Family::ALL.len()],
+    reach: Reach,
+}
+
+/// Who has to know what was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The client alone: no layer is further out.
+    #[default]
+    Client,
+    /// A layer further out, which will write anew.
+    FurtherOut,
+}
+
+impl Reach {
+    /// Of a layer that `is_inside` another one.
+    pub(crate) const fn of(is_inside: bool) -> Self {
+        if is_inside {
+            Self::FurtherOut
+        } else {
+            Self::Client
+        }
+    }
 }
 
 impl Advertised {
-    /// What one layer has to say of `decision` about `subject`. Nothing if the failure mode decided: no number is known.
-    pub(crate) fn of(decision: &Decision<'_>, headers: &Headers, subject: &[u8]) -> Self {
+    /// What one layer has to say of its policies about `subject`. Nothing if the failure mode decided: no number is known.
+    pub(crate) fn of(
+        policies: &[PolicyStatus],
+        headers: &Headers,
+        subject: &[u8],
+        reach: Reach,
+    ) -> Self {
         let silent = !headers.x_rate_limit && !headers.rate_limit;
         if silent {
             return Self::default();
         }
         let partition_key = headers.partition_key.of(subject);
-        let limits = decision
-            .each()
-            .filter_map(|decision| ServiceLimit::of(&decision, headers, partition_key.clone()))
+        let limits = policies
+            .iter()
+            .filter_map(|status| ServiceLimit::of(status, headers, partition_key.clone()))
             .collect();
         Self {
             limits,
+            reach,
             ..Self::default()
         }
     }
@@ -53,6 +82,8 @@ impl Advertised {
             family.write(&self.limits, response.headers_mut());
             *ours = family.is_set(response.headers());
         }
-        response.extensions_mut().insert(self);
+        if self.reach == Reach::FurtherOut {
+            response.extensions_mut().insert(self);
+        }
     }
 }

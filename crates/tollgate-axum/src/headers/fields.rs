@@ -83,17 +83,26 @@ fn insert<const N: usize>(
 /// Limit, remaining and reset of the policy that binds.
 fn numbers<'a>(limits: impl Iterator<Item = &'a ServiceLimit>) -> Option<[HeaderValue; 3]> {
     let binding = limits.reduce(|binding, other| {
-        if other.binds_before(binding) {
+        if other.status.binds_before(&binding.status) {
             other
         } else {
             binding
         }
     })?;
-    Some([binding.capacity(), binding.remaining, binding.reset_seconds].map(HeaderValue::from))
+    let remaining = binding.status.remaining();
+    Some([binding.capacity(), remaining, binding.reset_seconds].map(number))
+}
+
+/// A number, allocated once and to measure.
+fn number(number: u64) -> HeaderValue {
+    let mut digits = itoa::Buffer::new();
+    HeaderValue::from_str(digits.format(number)).expect("digits are ASCII")
 }
 
 /// The lists of policies and of service limits (the draft's sections 3 and 4).
 fn lists<'a>(limits: impl Iterator<Item = &'a ServiceLimit>) -> Option<[HeaderValue; 2]> {
+    let mut limits = limits.peekable();
+    limits.peek()?;
     // As long as most lists are, so that they are written without being moved.
     let mut texts = [(); 2].map(|()| String::with_capacity(64));
     let [mut policies, mut service_limits] = texts.each_mut().map(ListSerializer::with_buffer);
@@ -111,7 +120,7 @@ impl ServiceLimit {
         let unit = (*unit != QuotaUnit::REQUESTS).then(|| (UNIT, string(unit.as_str())));
         let window = Integer::try_from(self.window_seconds()).ok();
         let _ = list
-            .bare_item(string(self.policy.name()))
+            .bare_item(string(self.status.policy().name()))
             .parameter(QUOTA, quantity(self.capacity()))
             .parameters(unit)
             .parameters(window.map(|seconds| (WINDOW, seconds)))
@@ -122,8 +131,8 @@ impl ServiceLimit {
         let window = self.effective_window_seconds();
         let window = window.and_then(|seconds| Integer::try_from(seconds).ok());
         let _ = list
-            .bare_item(string(self.policy.name()))
-            .parameter(REMAINING, quantity(self.remaining))
+            .bare_item(string(self.status.policy().name()))
+            .parameter(REMAINING, quantity(self.status.remaining()))
             .parameters(window.map(|seconds| (EFFECTIVE_WINDOW, seconds)))
             .parameters(self.partition());
     }

@@ -9,13 +9,15 @@ mod partition;
 mod service_limit;
 mod unit;
 
-pub(crate) use advertised::Advertised;
+pub(crate) use advertised::{Advertised, Reach};
 pub(crate) use fields::delay_seconds;
 pub use partition::PartitionKey;
 pub use unit::QuotaUnit;
 
 use http::Response;
 use tollgate_core::Decision;
+
+use crate::rate_limit::RateLimit;
 
 /// Which headers a limited response carries.
 ///
@@ -132,6 +134,7 @@ impl Headers {
     /// The layer does this by itself; it is for handlers that ask a limiter of their own. They may do so for one
     /// response several times, innermost limiter first.
     pub fn write<B>(&self, decision: &Decision<'_>, subject: &[u8], response: &mut Response<B>) {
-        Advertised::of(decision, self, subject).write(response);
+        let limit = RateLimit::of(decision);
+        Advertised::of(limit.policies(), self, subject, Reach::FurtherOut).write(response);
     }
 }

@@ -1,22 +1,16 @@
 //! What one policy said, in the numbers that headers carry.
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use tollgate_core::{Policy, PolicyDecision};
 
 use super::{Headers, delay_seconds};
+use crate::status::PolicyStatus;
 
 /// One policy's place in the headers.
 #[derive(Clone, Debug)]
 pub(super) struct ServiceLimit {
-    pub(super) policy: Policy,
+    pub(super) status: PolicyStatus,
     pub(super) headers: Headers,
     pub(super) partition_key: Option<Bytes>,
-    allowed: bool,
-    retry_after: Option<Duration>,
-    pub(super) remaining: u64,
-    more_after: Option<Duration>,
     /// The instant at which the key is as good as never seen, in seconds since the epoch, rounded up.
     pub(super) reset_seconds: u64,
 }
@@ -24,25 +18,21 @@ pub(super) struct ServiceLimit {
 impl ServiceLimit {
     /// `None` where no store answered: then no number is known.
     pub(super) fn of(
-        decision: &PolicyDecision<'_>,
+        status: &PolicyStatus,
         headers: &Headers,
         partition_key: Option<Bytes>,
     ) -> Option<Self> {
         Some(Self {
-            policy: decision.policy().clone(),
+            reset_seconds: status.reset_at()?.as_secs_ceil(),
+            status: status.clone(),
             headers: headers.clone(),
             partition_key,
-            allowed: decision.is_allowed(),
-            retry_after: decision.retry_after(),
-            remaining: decision.remaining(),
-            more_after: decision.more_after(),
-            reset_seconds: decision.reset_at()?.as_secs_ceil(),
         })
     }
 
     /// What fits at once, which is also what `q` says.
     pub(super) fn capacity(&self) -> u64 {
-        self.policy.quota().capacity()
+        self.status.policy().quota().capacity()
     }
 
     /// The seconds in which [`capacity`](Self::capacity) units are given back, rounded up.
@@ -50,7 +40,7 @@ impl ServiceLimit {
     /// Without a burst this is the period. With one it is the time in which the burst refills: so a client that sends
     /// `q` in every `w` keeps to the rate, and never sends more at once than the bucket holds.
     pub(super) fn window_seconds(&self) -> u64 {
-        let quota = self.policy.quota();
+        let quota = self.status.policy().quota();
         let period = u128::from(quota.period_micros());
         let micros = match quota.burst() {
             None => period,
@@ -59,27 +49,12 @@ impl ServiceLimit {
         u64::try_from(micros.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// The seconds within which no more than [`remaining`](Self::remaining) units can be used, rounded up and at least
+    /// The seconds within which no more than `r` units can be used, rounded up and at least
     /// 1; `None` where no wait brings more.
     pub(super) fn effective_window_seconds(&self) -> Option<u64> {
         if self.capacity() == 0 {
             return None;
         }
-        self.more_after.map(delay_seconds)
-    }
-
-    /// Whether a client should hear of this policy rather than of `other`: the order of
-    /// [`Decision::binding`](tollgate_core::Decision::binding).
-    pub(super) fn binds_before(&self, other: &Self) -> bool {
-        match (self.allowed, other.allowed) {
-            (false, true) => true,
-            (true, false) => false,
-            (true, true) => self.remaining < other.remaining,
-            (false, false) => match (self.retry_after, other.retry_after) {
-                (None, Some(_)) => true,
-                (Some(mine), Some(others)) => mine > others,
-                (_, None) => false,
-            },
-        }
+        self.status.more_after().map(delay_seconds)
     }
 }
