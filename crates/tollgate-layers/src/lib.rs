@@ -2,3 +2,14 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // A wrapper that leaves a method to its default silently drops what the store inside does better.
 #![deny(clippy::missing_trait_methods)]
+
+mod blocking;
+mod breaker;
+mod timeout;
+
+pub use blocking::Blocking;
+pub use breaker::{Breaker, BreakerOptions, BreakerState};
+pub use timeout::Timeout;
+
+/// What a store is called in errors, events and metrics unless it has been given a name.
+const DEFAULT_NAME: &str = "store";

@@ -1,15 +1,13 @@
 //! Fixed windows counted by the server's own INCREX (Redis 8.8 and later): cheaper than a script.
 //!
 //! ```text
-//! MULTI
 //! INCREX key BYINT cost UBOUND limit PX period - 1 ENX    counts if it fits: [count, counted]
 //! PEXPIRETIME key                                         when the window ends, less one millisecond
 //! TIME                                                    the clock
-//! EXEC
 //! ```
 //!
-//! all in one trip, at one reading of the clock: that is what the transaction is for. The expiry *is* the window here, so
-//! the clock ticks in milliseconds. A read finds a key gone from the millisecond after its expiry on: so a window is one
+//! all in one trip. INCREX alone judges and charges; the other two only tell when its window ends. A window that ends between
+//! them is reported as in its last millisecond. The expiry *is* the window here, so the clock ticks in milliseconds. A read finds a key gone from the millisecond after its expiry on: so a window is one
 //! period long. The server's background expiry may remove the key in the millisecond of its expiry already; then the
 //! window was one millisecond shorter.
 
@@ -87,6 +85,9 @@ pub(crate) struct Tally {
 /// How often equal hits are counted together before each is counted alone, which always settles it.
 const TOGETHER: usize = 3;
 
+/// The counters' clock ticks in milliseconds.
+const TICK: u64 = 1000;
+
 const SHORT: Failure = Failure::Strange("a pipeline has too few answers");
 
 impl Tally {
@@ -133,7 +134,7 @@ impl Tally {
             pipeline.cmd("PEXPIRETIME").arg(&key.name[..]);
         }
         if !pipeline.is_empty() {
-            pipeline.cmd("TIME").ignore_errors().atomic();
+            pipeline.cmd("TIME").ignore_errors();
         }
         pipeline
     }
@@ -146,7 +147,7 @@ impl Tally {
             for (hit, times) in runs {
                 key.read(hit, times, only, answers.next().ok_or(SHORT)?)?;
             }
-            key.end = End::read(&answers.next().ok_or(SHORT)?)?;
+            key.read_end(answers.next().ok_or(SHORT)?)?;
         }
         clock(&answers.next().ok_or(SHORT)?)
     }
@@ -178,28 +179,42 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
+    /// Whether the server refused to count at all: then it may not be the server that was asked for its abilities.
+    pub(crate) fn is_refused(&self) -> bool {
+        let mut troubles = self
+            .tally
+            .keys
+            .iter()
+            .filter_map(|key| key.trouble.as_ref());
+        troubles.any(|trouble| matches!(trouble, Trouble::Other(_)))
+    }
+
     /// The answer to the hit that was pushed as the `index`th.
     pub(crate) fn verdicts(&self, index: usize) -> Result<Verdicts> {
         let (place, index) = self.tally.hits[index];
         let key = &self.tally.keys[place];
-        if let Some(trouble) = &key.trouble {
-            return Err(trouble.clone().into_error(&key.name));
-        }
-        let Answer { allowed, count } = key.answers[index];
+        let Some(&Answer { allowed, count }) = key.answers.get(index) else {
+            let trouble = key.trouble.clone();
+            return Err(trouble
+                .unwrap_or(Trouble::Other(SHORT))
+                .into_error(&key.name));
+        };
         let period = key.hits[index].period * 1000;
-        let start = match key.end {
-            End::At(end) => Some(end.saturating_sub(period)),
-            // The window ended right after it was counted in.
-            End::Gone if allowed => Some(self.now.as_micros().saturating_sub(period)),
-            End::Gone => None,
-            End::Never => Some(self.now.as_micros()),
+        let (now, end) = (self.now.as_micros(), key.end);
+        let (now, start) = match end {
+            End::At(end) => (now.min(end - TICK), Some(end.saturating_sub(period))),
+            // The window ended right after it was counted in, or found full.
+            End::Gone if count > 0 => (now, Some((now + TICK).saturating_sub(period))),
+            End::Gone => (now, None),
+            End::Never => (now, Some(now)),
         };
         let window = start.map(|start| FixedWindowState {
             start: Timestamp::saturating_from_micros(start),
             count,
         });
         let verdict = Verdict::fixed_window(allowed, window);
-        Ok(Verdicts::one(self.now, verdict).with_source(Source::NativeCounter))
+        let at = Timestamp::saturating_from_micros(now);
+        Ok(Verdicts::one(at, verdict).with_source(Source::NativeCounter))
     }
 }
 
@@ -234,10 +249,10 @@ enum End {
 impl End {
     fn read(answer: &Value) -> Result<Self, Failure> {
         match answer {
-            Value::Int(-2) | Value::ServerError(_) => Ok(Self::Gone),
+            Value::Int(-2) => Ok(Self::Gone),
             Value::Int(-1) => Ok(Self::Never),
             Value::Int(expiry) => u64::try_from(*expiry)
-                .map(|expiry| Self::At((expiry + 1).saturating_mul(1000)))
+                .map(|expiry| Self::At(expiry.saturating_add(1).saturating_mul(TICK)))
                 .map_err(|_| Failure::Strange("an expiry is negative")),
             _ => Err(Failure::Strange("an expiry is no number")),
         }
@@ -300,6 +315,18 @@ impl Key {
         command
     }
 
+    /// Reads when the window ends. Who may count but not ask for that learns that the user lacks a permission.
+    fn read_end(&mut self, answer: Value) -> Result<(), Failure> {
+        if let Value::ServerError(error) = answer {
+            self.answers.clear();
+            let failure = Failure::Command(error.into());
+            self.trouble.get_or_insert(Trouble::Other(failure));
+            return Ok(());
+        }
+        self.end = End::read(&answer)?;
+        Ok(())
+    }
+
     /// Reads the answer to a run: the count, and how much of it is new. `only` says that no other run was sent with it.
     fn read(&mut self, hit: Count, times: u64, only: bool, answer: Value) -> Result<(), Failure> {
         let (count, added) = match answer {
@@ -353,8 +380,10 @@ impl Key {
 
 fn clock(answer: &Value) -> Result<Timestamp, Failure> {
     const STRANGE: Failure = Failure::Strange("TIME was not answered with a time");
-    let Value::Array(parts) = answer else {
-        return Err(STRANGE);
+    let parts = match answer {
+        Value::Array(parts) => parts,
+        Value::ServerError(error) => return Err(Failure::Command(error.clone().into())),
+        _ => return Err(STRANGE),
     };
     let number = |part: Option<&Value>| match part {
         Some(Value::BulkString(text)) => std::str::from_utf8(text).ok()?.parse::<u64>().ok(),
@@ -387,6 +416,60 @@ mod tests {
         *count += added;
         let number = |number: u64| Value::Int(i64::try_from(number).unwrap());
         Value::Array(vec![number(*count), number(added)])
+    }
+
+    /// What is said about one hit of one unit, given when the window was found to end, at `now`, in milliseconds.
+    fn told(answer: Answer, end: End, now: u64) -> Verdicts {
+        let mut tally = Tally::default();
+        let minute = Count {
+            cost: 1,
+            limit: LIMIT,
+            period: 60_000,
+        };
+        tally.push(b"key", minute);
+        tally.keys[0].answers.push(answer);
+        tally.keys[0].end = end;
+        let now = Timestamp::from_micros(now * TICK).unwrap();
+        Counted { tally, now }.verdicts(0).unwrap()
+    }
+
+    #[test]
+    fn a_window_that_ends_before_the_clock_is_read_is_told_as_of_its_last_millisecond() {
+        let full = Answer {
+            allowed: false,
+            count: LIMIT,
+        };
+        let window = |start| {
+            let start = Timestamp::from_micros(start * TICK).unwrap();
+            Verdict::fixed_window(
+                false,
+                Some(FixedWindowState {
+                    start,
+                    count: LIMIT,
+                }),
+            )
+        };
+        // It ran from 40 s to 100 s, and was found full before its end was asked for at 100.005 s.
+        let verdicts = told(full, End::At(100_000 * TICK), 100_005);
+        assert_eq!(verdicts.at().as_micros(), 99_999 * TICK);
+        assert_eq!(verdicts.as_slice(), [window(40_000)]);
+        // The key was gone by then: all that is known is that it ended a moment ago.
+        let verdicts = told(full, End::Gone, 100_005);
+        assert_eq!(verdicts.at().as_micros(), 100_005 * TICK);
+        assert_eq!(verdicts.as_slice(), [window(40_006)]);
+    }
+
+    #[test]
+    fn a_hit_that_never_fits_makes_no_window() {
+        let verdicts = told(
+            Answer {
+                allowed: false,
+                count: 0,
+            },
+            End::Gone,
+            100_000,
+        );
+        assert_eq!(verdicts.as_slice(), [Verdict::fixed_window(false, None)]);
     }
 
     proptest! {

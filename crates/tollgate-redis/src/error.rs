@@ -3,7 +3,7 @@
 #[cfg(any(feature = "deadpool", feature = "cluster", feature = "sentinel"))]
 use std::{error::Error as StdError, sync::Arc};
 
-use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind};
+use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind, Value};
 use tollgate_core::{Error, ErrorKind};
 
 /// How errors name this store.
@@ -34,21 +34,11 @@ impl Failure {
 
     /// Whether the server says that it is no master any more, or not for this key.
     pub(crate) fn is_misplaced(&self) -> bool {
-        matches!(
-            self.server_kind(),
-            Some(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown)
-        )
+        self.server_kind().is_some_and(is_misplaced)
     }
 
     pub(crate) fn is_no_permission(&self) -> bool {
         self.server_kind() == Some(ServerErrorKind::NoPerm)
-    }
-
-    /// Whether the connection that it came over should not be used again.
-    #[cfg(any(feature = "deadpool", feature = "sentinel"))]
-    pub(crate) fn spoils_connection(&self) -> bool {
-        let broken = |error: &RedisError| error.is_unrecoverable_error() || error.is_timeout();
-        self.is_misplaced() || matches!(self, Self::Command(error) if broken(error))
     }
 
     /// An error from before there was a connection to send the command over.
@@ -70,6 +60,31 @@ impl Failure {
             _ => None,
         }
     }
+}
+
+fn is_misplaced(kind: ServerErrorKind) -> bool {
+    matches!(
+        kind,
+        ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown
+    )
+}
+
+/// Whether an answer, or one of several, says that the server is no master any more.
+pub(crate) fn says_misplaced(answer: &Result<Value, Failure>) -> bool {
+    match answer {
+        Ok(Value::Array(answers)) => answers.iter().any(
+            |answer| matches!(answer, Value::ServerError(error) if error.kind().is_some_and(is_misplaced)),
+        ),
+        Ok(_) => false,
+        Err(failure) => failure.is_misplaced(),
+    }
+}
+
+/// Whether the connection that an answer came over should not be used again.
+#[cfg(any(feature = "deadpool", feature = "sentinel"))]
+pub(crate) fn spoils_connection(answer: &Result<Value, Failure>) -> bool {
+    let broken = |error: &RedisError| error.is_unrecoverable_error() || error.is_timeout();
+    says_misplaced(answer) || matches!(answer, Err(Failure::Command(error)) if broken(error))
 }
 
 impl From<RedisError> for Failure {

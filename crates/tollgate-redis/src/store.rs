@@ -182,7 +182,11 @@ impl Inner {
 
     /// Counts hits in the server's own counters.
     pub(crate) async fn count(&self, tally: Tally) -> Result<Counted, Failure> {
-        self.noticed(tally.count(&self.connection).await)
+        let counted = self.noticed(tally.count(&self.connection).await)?;
+        if counted.is_refused() {
+            self.counters.forget();
+        }
+        Ok(counted)
     }
 
     /// After any trouble, another server may be the one that answers next.

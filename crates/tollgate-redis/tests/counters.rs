@@ -311,6 +311,45 @@ async fn a_full_server_refuses_to_count_and_charges_nothing() {
 }
 
 #[tokio::test]
+async fn a_server_that_became_a_replica_counts_nothing_until_it_is_a_master_again() {
+    let server = RedisServer::start(RedisProgram::Redis8).unwrap();
+    let store = RedisStore::new(common::manager(&server.url()));
+    let limiter = Limiter::new(store, policy(10, MINUTE)).on_failure(FailureMode::Closed);
+    assert!(native(&limiter.hit("a").await.unwrap()));
+    server.command(&["REPLICAOF", "127.0.0.1", "1"]).unwrap();
+    for decision in join_all(["a", "a", "b"].map(|one| limiter.hit(one))).await {
+        let decision = decision.unwrap();
+        let error = decision.error().unwrap();
+        assert_eq!(
+            (error.kind(), error.may_have_charged()),
+            (ErrorKind::Unavailable, false),
+            "{error:?}"
+        );
+    }
+    server.command(&["REPLICAOF", "NO", "ONE"]).unwrap();
+    let hit = limiter.hit("a").await.unwrap();
+    assert!(native(&hit));
+    assert_eq!(hit.remaining(), 8);
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_ask_for_the_end_learns_that_the_hit_may_be_charged() {
+    let server = RedisServer::start(RedisProgram::Redis8).unwrap();
+    let without = common::COMMANDS.iter().copied();
+    let without: Vec<_> = without.filter(|one| *one != "+pexpiretime").collect();
+    common::allow(&server, "~*", &without);
+    let store = RedisStore::new(common::manager(&common::limited_url(&server)));
+    let limiter = Limiter::new(store, policy(10, MINUTE)).on_failure(FailureMode::Closed);
+    let decision = limiter.hit("a").await.unwrap();
+    let error = decision.error().unwrap();
+    assert_eq!(
+        (error.kind(), error.may_have_charged()),
+        (ErrorKind::Refused, true),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
 async fn who_wants_the_script_alone_gets_it() {
     let store = RedisStore::script_only(client());
     let limiter = Limiter::new(store, policy(10, MINUTE)).prefix("alone");

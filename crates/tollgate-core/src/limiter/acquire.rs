@@ -55,6 +55,12 @@ impl Acquire {
         }
     }
 
+    /// The longest wait.
+    #[must_use]
+    pub const fn max_wait(&self) -> Duration {
+        self.max_wait
+    }
+
     fn jittered(&self, wait: Duration) -> Duration {
         let most = u64::try_from(self.jitter.as_micros()).unwrap_or(u64::MAX);
         wait.saturating_add(Duration::from_micros(fastrand::u64(..=most)))

@@ -12,7 +12,9 @@ use std::fmt;
 use redis::aio::{ConnectionLike, ConnectionManager, MultiplexedConnection};
 use redis::{Cmd, Pipeline, Value};
 
-use crate::error::Failure;
+#[cfg(any(feature = "deadpool", feature = "sentinel"))]
+use crate::error::spoils_connection;
+use crate::error::{Failure, says_misplaced};
 
 /// A way to reach the server, brought by the caller: see the `From` implementations for what there is.
 ///
@@ -67,7 +69,7 @@ impl Connection {
         match &self.0 {
             Kind::Manager(manager) => {
                 let answer = plain(&mut manager.clone(), message).await;
-                if answer.as_ref().is_err_and(Failure::is_misplaced) {
+                if says_misplaced(&answer) {
                     // Once the server has hung up, the manager connects anew, and asks for the address anew.
                     let _ = plain(&mut manager.clone(), Message::One(&redis::cmd("QUIT"))).await;
                 }
@@ -78,7 +80,7 @@ impl Connection {
             Kind::Pool(pool) => {
                 let mut connection = pool.get().await.map_err(pool::unsent)?;
                 let answer = plain(&mut connection, message).await;
-                if answer.as_ref().is_err_and(Failure::spoils_connection) {
+                if spoils_connection(&answer) {
                     drop(deadpool_redis::Connection::take(connection));
                 }
                 answer
@@ -96,7 +98,7 @@ impl Connection {
             Kind::SentinelPool(pool) => {
                 let mut connection = pool.get().await.map_err(pool::unsent)?;
                 let answer = plain(&mut connection, message).await;
-                if answer.as_ref().is_err_and(Failure::spoils_connection) {
+                if spoils_connection(&answer) {
                     drop(deadpool_redis::sentinel::Connection::take(connection));
                 }
                 answer

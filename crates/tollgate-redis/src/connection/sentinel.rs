@@ -8,7 +8,7 @@ use redis::sentinel::SentinelClient;
 use tokio::sync::Mutex;
 
 use super::Message;
-use crate::error::Failure;
+use crate::error::{Failure, spoils_connection};
 
 /// One shared connection to the master, opened when it is first needed.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ impl Master {
     pub(crate) async fn query(&self, message: Message<'_>) -> Result<Value, Failure> {
         let (mut connection, number) = self.connection().await?;
         let answer = super::plain(&mut connection, message).await;
-        if answer.as_ref().is_err_and(Failure::spoils_connection) {
+        if spoils_connection(&answer) {
             self.give_up(number).await;
         }
         answer

@@ -53,8 +53,6 @@ pub(crate) const COMMANDS: &[&str] = &[
     "+unlink",
     // Fixed windows by INCREX, where the server has it.
     "+command|info",
-    "+multi",
-    "+exec",
     "+increx",
     "+pexpiretime",
     // `reset_prefix`.

@@ -1,0 +1,23 @@
+//! Every wrapper around a store that passes the conformance kit passes it too. To add one, add a test of one line.
+
+mod support;
+
+use support::kit::{Outages, passes_the_kit};
+use tollgate_layers::{Breaker, Timeout};
+
+#[test]
+fn a_breaker_passes_the_kit() {
+    passes_the_kit(Outages::AreErrors, Breaker::new);
+}
+
+#[test]
+fn a_timeout_passes_the_kit() {
+    passes_the_kit(Outages::AreErrors, Timeout::new);
+}
+
+#[test]
+fn a_breaker_around_a_timeout_passes_the_kit() {
+    passes_the_kit(Outages::AreErrors, |store| {
+        Breaker::new(Timeout::new(store))
+    });
+}
