@@ -20,6 +20,10 @@ use crate::tier::{Tier, TierKind, TierResult};
 
 /// Whether a request may go on.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most requests are admitted, and a box would be an allocation for each"
+)]
 pub(crate) enum Admission<S> {
     /// It is not limited at all.
     Exempt,
