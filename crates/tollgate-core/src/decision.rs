@@ -1,12 +1,18 @@
 //! Decisions: what a limiter answers, and every number a caller may want to know about it.
 
-use std::fmt;
+mod report;
+mod unusual;
+
 use std::time::Duration;
+
+pub use report::Report;
+pub(crate) use unusual::ShadowAnswer;
+use unusual::{Enforced, Unusual};
 
 use crate::algorithm::{Algorithm, Rule, Verdict};
 use crate::batch::Verdicts;
 use crate::cost::Cost;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::limiter::{FailureMode, Policies};
 use crate::policy::Policy;
 use crate::time::Timestamp;
@@ -26,6 +32,8 @@ pub enum Source {
     Fallback,
     /// Nobody judged: the [`FailureMode`] decided.
     FailureMode,
+    /// Nobody had to: all of the limiter's policies are in [shadow mode](Policy::shadow), so every hit is admitted.
+    Shadow,
 }
 
 impl Source {
@@ -42,6 +50,10 @@ impl Source {
 /// longest, otherwise the one with the fewest units remaining; the first in the list where they tie.
 /// [`each`](Self::each) has them all.
 ///
+/// A policy in [shadow mode](Policy::shadow) has no part in the answer or its numbers. Only if all of the limiter's policies
+/// are in shadow mode are `limit`, `remaining` and the reset those of the shadow that would bind, and then
+/// [`binding`](Self::binding) says so; such a hit is always admitted.
+///
 /// Only the verdict is stored; limit, remaining and the rest are derived when asked for.
 #[derive(Debug)]
 #[must_use = "a decision does nothing by itself; look at `is_allowed`"]
@@ -49,13 +61,15 @@ pub struct Decision<'a> {
     policies: &'a Policies,
     outcome: Outcome,
     cost: Cost,
+    // Known when it is made, so that whoever asks only this does not look into the outcome.
+    allowed: bool,
     charges: bool,
 }
 
 #[derive(Debug)]
 enum Outcome {
     Judged(Verdicts),
-    Failed { error: Error, mode: FailureMode },
+    Unusual(Box<Unusual>),
 }
 
 impl<'a> Decision<'a> {
@@ -68,6 +82,7 @@ impl<'a> Decision<'a> {
     ) -> Self {
         Self {
             policies,
+            allowed: verdicts.is_allowed(),
             outcome: Outcome::Judged(verdicts),
             cost,
             charges,
@@ -75,35 +90,52 @@ impl<'a> Decision<'a> {
     }
 
     #[cold]
-    pub(crate) const fn failed(
+    pub(crate) fn shadowed(
+        policies: &'a Policies,
+        enforced: Option<Verdicts>,
+        shadows: Vec<ShadowAnswer>,
+        cost: Cost,
+        charges: bool,
+    ) -> Self {
+        let allowed = enforced.as_ref().is_none_or(Verdicts::is_allowed);
+        let enforced = enforced.map_or(Enforced::None, Enforced::Judged);
+        Self {
+            policies,
+            outcome: Outcome::Unusual(Box::new(Unusual { enforced, shadows })),
+            cost,
+            allowed,
+            charges: charges && allowed,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn failed(
         policies: &'a Policies,
         error: Error,
         mode: FailureMode,
         cost: Cost,
     ) -> Self {
+        let mut modes = policies
+            .enforced()
+            .map(|bound| bound.policy.failure_mode_or(mode));
+        let unusual = Unusual {
+            enforced: Enforced::Failed { error, mode },
+            shadows: Vec::new(),
+        };
         Self {
             policies,
-            outcome: Outcome::Failed { error, mode },
+            allowed: modes.all(|mode| mode == FailureMode::Open),
+            outcome: Outcome::Unusual(Box::new(unusual)),
             cost,
             charges: false,
         }
     }
 
-    pub(crate) fn verdicts(&self) -> Option<&Verdicts> {
-        match &self.outcome {
-            Outcome::Judged(verdicts) => Some(verdicts),
-            Outcome::Failed { .. } => None,
-        }
-    }
-
-    /// Whether the hit is admitted: every policy agreed and was charged.
+    /// Whether the hit is admitted: every enforced policy agreed and was charged.
     #[must_use]
     #[inline]
-    pub fn is_allowed(&self) -> bool {
-        match &self.outcome {
-            Outcome::Judged(verdicts) => verdicts.is_allowed(),
-            Outcome::Failed { .. } => self.each().all(|decision| decision.is_allowed()),
-        }
+    pub const fn is_allowed(&self) -> bool {
+        self.allowed
     }
 
     /// Whether the hit is denied and will be, however long the caller waits: it costs more than can ever fit.
@@ -120,9 +152,9 @@ impl<'a> Decision<'a> {
 
     fn nth(&self, index: usize) -> PolicyDecision<'a> {
         let policy = &self.policies.bound()[index].policy;
-        let answer = match &self.outcome {
-            Outcome::Judged(verdicts) => Answer::Judged {
-                verdict: verdicts.as_slice()[index],
+        let answer = match self.on(index) {
+            Ok((verdict, verdicts)) => Answer::Judged {
+                verdict,
                 at: verdicts.at(),
                 charged: if self.charges && verdicts.is_allowed() {
                     self.cost.get()
@@ -130,7 +162,7 @@ impl<'a> Decision<'a> {
                     0
                 },
             },
-            Outcome::Failed { mode, .. } => Answer::Assumed(policy.failure_mode().unwrap_or(*mode)),
+            Err(mode) => Answer::Assumed(mode),
         };
         PolicyDecision {
             policy,
@@ -139,12 +171,42 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// The policies that denied, in the limiter's order; empty if the hit is admitted.
+    /// The store's verdict on one policy, with the answer it came in; else what is assumed.
+    fn on(&self, index: usize) -> Result<(Verdict, &Verdicts), FailureMode> {
+        match &self.outcome {
+            Outcome::Judged(verdicts) => Ok((verdicts.as_slice()[index], verdicts)),
+            Outcome::Unusual(unusual) => unusual.on(self.policies, index),
+        }
+    }
+
+    fn enforced(&self) -> impl Iterator<Item = PolicyDecision<'a>> + '_ {
+        self.each().filter(|decision| !decision.is_shadow())
+    }
+
+    /// The charges that were made, in the limiter's order.
+    pub(crate) fn charges(&self) -> impl Iterator<Item = Charge> + '_ {
+        let places = (0..self.policies.len()).filter(|_| self.charges);
+        places.filter_map(|policy| {
+            let (verdict, verdicts) = self.on(policy).ok()?;
+            verdicts.is_allowed().then(|| Charge {
+                policy,
+                at: verdicts.at(),
+                mark: verdict.mark(),
+                source: verdicts.source(),
+            })
+        })
+    }
+
+    /// The enforced policies that denied, in the limiter's order; empty if the hit is admitted.
+    ///
+    /// Those in shadow mode that would have denied are in [`shadow_violated`](Self::shadow_violated).
     pub fn violated(&self) -> impl Iterator<Item = PolicyDecision<'a>> + '_ {
-        self.each().filter(|decision| !decision.is_allowed())
+        self.enforced().filter(|decision| !decision.is_allowed())
     }
 
     /// The decision of the policy that binds.
+    ///
+    /// One in shadow mode only if all are: [`PolicyDecision::is_shadow`] tells, and then its numbers are not for clients.
     #[must_use]
     pub fn binding(&self) -> PolicyDecision<'a> {
         self.each().fold(self.nth(0), |binding, other| {
@@ -173,9 +235,10 @@ impl<'a> Decision<'a> {
     /// Exact to the microsecond: admitted then, and not before. Zero if it is admitted now; `None` if it never will be.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        self.each().try_fold(Duration::ZERO, |longest, decision| {
-            Some(longest.max(decision.retry_after()?))
-        })
+        self.enforced()
+            .try_fold(Duration::ZERO, |longest, decision| {
+                Some(longest.max(decision.retry_after()?))
+            })
     }
 
     /// The time until the binding policy's key is as good as never seen.
@@ -198,23 +261,30 @@ impl<'a> Decision<'a> {
         if !self.is_allowed() {
             return Duration::ZERO;
         }
-        self.each()
+        self.enforced()
             .map(|decision| decision.delay())
             .max()
             .unwrap_or_default()
     }
 
     /// The reading of the store's clock that the hit was judged by; `None` if no store answered.
+    ///
+    /// Policies in shadow mode are judged a moment later; if there are no others, it is the first of their instants.
     #[must_use]
     pub fn at(&self) -> Option<Timestamp> {
-        self.verdicts().map(Verdicts::at)
+        match &self.outcome {
+            Outcome::Judged(verdicts) => Some(verdicts.at()),
+            Outcome::Unusual(unusual) => unusual.at(),
+        }
     }
 
     /// Who gave the answer.
     #[must_use]
     pub fn source(&self) -> Source {
-        self.verdicts()
-            .map_or(Source::FailureMode, Verdicts::source)
+        match &self.outcome {
+            Outcome::Judged(verdicts) => verdicts.source(),
+            Outcome::Unusual(unusual) => unusual.source(),
+        }
     }
 
     /// Whether the answer was given without the store that should have given it.
@@ -228,31 +298,18 @@ impl<'a> Decision<'a> {
     pub fn error(&self) -> Option<&Error> {
         match &self.outcome {
             Outcome::Judged(_) => None,
-            Outcome::Failed { error, .. } => Some(error),
+            Outcome::Unusual(unusual) => unusual.error(),
         }
     }
+}
 
-    /// The same numbers in a value of its own, which outlives the limiter.
-    #[must_use]
-    pub fn to_report(&self) -> Report {
-        let binding = self.binding();
-        Report {
-            allowed: self.is_allowed(),
-            policy: binding.policy().name().to_owned(),
-            algorithm: binding.policy().algorithm(),
-            limit: binding.limit(),
-            remaining: binding.remaining(),
-            retry_after: self.retry_after(),
-            reset_after: binding.reset_after(),
-            reset_at: binding.reset_at(),
-            delay: self.delay(),
-            source: self.source(),
-            violated: self
-                .violated()
-                .map(|decision| decision.policy().name().to_owned())
-                .collect(),
-        }
-    }
+/// A charge that was made: under which of the limiter's policies, and what a settlement needs to know of it.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    pub(crate) policy: usize,
+    pub(crate) at: Timestamp,
+    pub(crate) mark: u64,
+    pub(crate) source: Source,
 }
 
 /// What one policy says to a hit or a peek.
@@ -303,7 +360,13 @@ impl<'a> PolicyDecision<'a> {
         self.policy
     }
 
-    /// Whether this policy admits the hit. It is charged only if all of the limiter's policies do.
+    /// Whether the policy is in [shadow mode](Policy::shadow): what it says is counted, and not enforced.
+    #[must_use]
+    pub const fn is_shadow(&self) -> bool {
+        self.policy.is_shadow()
+    }
+
+    /// Whether this policy admits the hit, or would if it were enforced. It is charged only if all enforced policies do.
     #[must_use]
     pub const fn is_allowed(&self) -> bool {
         match self.answer {
@@ -422,6 +485,9 @@ impl<'a> PolicyDecision<'a> {
 
     /// Whether a caller should hear of this decision rather than of `other`.
     fn binds_before(&self, other: &Self) -> bool {
+        if self.is_shadow() != other.is_shadow() {
+            return other.is_shadow();
+        }
         match (self.is_allowed(), other.is_allowed()) {
             (false, true) => true,
             (true, false) => false,
@@ -431,50 +497,6 @@ impl<'a> PolicyDecision<'a> {
                 (Some(mine), Some(others)) => mine > others,
                 (_, None) => false,
             },
-        }
-    }
-}
-
-/// A [`Decision`]'s numbers in a value of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Report {
-    /// Whether the hit was admitted.
-    pub allowed: bool,
-    /// The name of the policy that binds.
-    pub policy: String,
-    /// Its algorithm.
-    pub algorithm: Algorithm,
-    /// The most units it lets through at once.
-    pub limit: u64,
-    /// Units left under it.
-    pub remaining: u64,
-    /// How long to wait until the same hit is admitted; `None` if it never will be.
-    pub retry_after: Option<Duration>,
-    /// The time until the key is as good as never seen.
-    pub reset_after: Duration,
-    /// The instant of it on the store's clock; `None` if no store answered.
-    pub reset_at: Option<Timestamp>,
-    /// How long an admitted hit should wait so that hits leave at the steady rate.
-    pub delay: Duration,
-    /// Who gave the answer.
-    pub source: Source,
-    /// The names of the policies that denied.
-    pub violated: Vec<String>,
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            policy,
-            limit,
-            remaining,
-            ..
-        } = self;
-        match (self.allowed, self.retry_after) {
-            (true, _) => write!(f, "allowed, {remaining} of {limit} left ({policy})"),
-            (false, None) => write!(f, "denied, it never fits {limit} ({policy})"),
-            (false, Some(wait)) => write!(f, "denied, retry after {wait:?} ({policy})"),
         }
     }
 }

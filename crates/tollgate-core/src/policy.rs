@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::limiter::FailureMode;
 use crate::quota::Quota;
 
-/// A name, an [`Algorithm`] and a [`Quota`]: what a limiter enforces, and what the `RateLimit-Policy` field lists.
+/// A name, an [`Algorithm`] and a [`Quota`]: what a limiter judges by, and what the `RateLimit-Policy` field lists.
 ///
 /// Immutable and cheap to clone. Everything the algorithm needs is worked out here, once.
 ///
@@ -36,6 +36,7 @@ pub struct Policy {
     algorithm: Algorithm,
     utc_offset_minutes: Option<i32>,
     failure_mode: Option<FailureMode>,
+    shadow: bool,
 }
 
 impl Policy {
@@ -62,6 +63,7 @@ impl Policy {
             algorithm,
             utc_offset_minutes: None,
             failure_mode: None,
+            shadow: false,
         })
     }
 
@@ -119,6 +121,30 @@ impl Policy {
         }
     }
 
+    /// Puts this policy in shadow mode: it is judged and counted, and never enforced.
+    ///
+    /// To learn what a limit would do before it does it. The limiter charges a policy in shadow mode whenever the
+    /// enforced ones admit the hit and it has room, and reports where it would have denied
+    /// ([`Decision::shadow_violated`](crate::Decision::shadow_violated)); nobody is denied by it. Its counter is the one
+    /// it has when it is enforced: whoever takes the mode away goes on from there.
+    ///
+    /// The price is one more round trip per hit for each policy in shadow mode.
+    ///
+    /// ```
+    /// use tollgate_core::{Algorithm, Policy};
+    ///
+    /// let login = Policy::new("login", Algorithm::SlidingLog, "5/15 minutes".parse()?)?.shadow();
+    /// assert_eq!(login.to_string(), "login: sliding-log 5/15 minutes (shadow)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn shadow(self) -> Self {
+        Self {
+            shadow: true,
+            ..self
+        }
+    }
+
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -155,6 +181,17 @@ impl Policy {
     pub const fn failure_mode(&self) -> Option<FailureMode> {
         self.failure_mode
     }
+
+    /// What this policy answers when the store cannot, where the limiter's mode is `mode`.
+    pub(crate) fn failure_mode_or(&self, mode: FailureMode) -> FailureMode {
+        self.failure_mode.unwrap_or(mode)
+    }
+
+    /// Whether this policy is judged and counted, but not enforced.
+    #[must_use]
+    pub const fn is_shadow(&self) -> bool {
+        self.shadow
+    }
 }
 
 impl From<Quota> for Policy {
@@ -168,13 +205,18 @@ impl From<Quota> for Policy {
             algorithm,
             utc_offset_minutes: None,
             failure_mode: None,
+            shadow: false,
         }
     }
 }
 
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} {}", self.name, self.algorithm, self.quota)
+        write!(f, "{}: {} {}", self.name, self.algorithm, self.quota)?;
+        if self.shadow {
+            f.write_str(" (shadow)")?;
+        }
+        Ok(())
     }
 }
 

@@ -173,3 +173,15 @@ fn another_quota_leaves_the_rest_of_a_policy_as_it_is() {
     let burst = "20/day burst 30".parse().unwrap();
     assert!(refusal(daily.with_quota(burst)).contains("asks for 30"));
 }
+
+#[test]
+fn a_policy_is_enforced_until_it_is_put_in_shadow_mode_and_says_so() {
+    let policy = fixed_window("5/day");
+    assert!(!policy.is_shadow());
+    let shadow = policy.clone().shadow();
+    assert!(shadow.is_shadow());
+    assert_ne!(policy, shadow);
+    assert_eq!(shadow.to_string(), "window: fixed-window 5/day (shadow)");
+    let shadow = shadow.aligned(60).unwrap().on_failure(FailureMode::Closed);
+    assert!(shadow.is_shadow());
+}

@@ -64,6 +64,19 @@ fn a_quota_inside_may_be_a_map_too() {
 }
 
 #[test]
+fn shadow_mode_is_a_flag_that_is_left_out_where_it_is_off() {
+    let enforced = policy("login", Algorithm::SlidingLog, "5/minute");
+    let json = r#"{"name":"login","algorithm":"sliding-log","quota":"5/minute","shadow":true}"#;
+    let shadow = enforced.clone().shadow();
+    assert_eq!(serde_json::to_string(&shadow).unwrap(), json);
+    assert_eq!(serde_json::from_str::<Policy>(json).unwrap(), shadow);
+    let off = json.replace("true", "false");
+    assert_eq!(serde_json::from_str::<Policy>(&off).unwrap(), enforced);
+    let bytes = postcard::to_allocvec(&shadow).unwrap();
+    assert_eq!(postcard::from_bytes::<Policy>(&bytes).unwrap(), shadow);
+}
+
+#[test]
 fn a_binary_format_that_names_no_fields_reads_back_what_it_wrote() {
     let bytes = postcard::to_allocvec(&config()).unwrap();
     assert_eq!(postcard::from_bytes::<Config>(&bytes).unwrap(), config());
@@ -103,6 +116,14 @@ fn what_makes_no_policy_is_refused_with_the_constructors_words() {
         (
             r#"{"name":"x","algorithm":"gcra","quota":"1/s","burst":5}"#,
             "unknown field `burst`",
+        ),
+        (
+            r#"{"name":"x","algorithm":"gcra","quota":"1/s","shadow":"yes"}"#,
+            "invalid type: string \"yes\", expected a boolean",
+        ),
+        (
+            r#"{"name":"x","algorithm":"gcra","quota":"1/s","shadowed":true}"#,
+            "unknown field `shadowed`",
         ),
         (
             r#"{"name":"x","name":"y","algorithm":"gcra","quota":"1/s"}"#,

@@ -6,6 +6,7 @@ mod at_once;
 mod failure;
 mod policies;
 mod reservation;
+mod shadow;
 
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ pub use acquire::Acquire;
 pub use failure::FailureMode;
 pub use policies::Policies;
 pub use reservation::{Receipt, Reservation};
+
+use policies::BoundPolicies;
 
 use crate::algorithm::Op;
 use crate::batch::{Batch, Check, Verdicts};
@@ -34,6 +37,10 @@ use crate::store::{InProcessStore, Store};
 ///
 /// Every call is one round trip, judged at one instant: with several policies all are charged or none.
 /// Dropping a call's future may leave the hit charged or not, nothing in between.
+///
+/// Policies in [shadow mode](crate::Policy::shadow) stand apart from that. Each is asked in one more round trip after the
+/// enforced ones: to be charged if they admitted the hit, only to say what it would have done if they denied it, and not at
+/// all if the store could not answer for them. Dropping the future may leave some of them uncharged.
 #[derive(Clone, Debug)]
 pub struct Limiter<S = SharedStore> {
     store: S,
@@ -181,19 +188,27 @@ impl<S: Store> Limiter<S> {
     }
 
     async fn ask(&self, subject: &[u8], op: Op) -> Result<Decision<'_>> {
-        let answer = if let [only] = self.policies.bound() {
-            let check = only.check(subject, op)?;
-            self.store.apply(self.timed(Batch::of_one(&check))).await
-        } else {
-            let checks = self.checks(subject, op)?;
-            self.store.apply(self.timed(Batch::new(&checks)?)).await
+        let answer = match self.policies.asked() {
+            BoundPolicies::One(only) => {
+                let check = only.check(subject, op)?;
+                self.store.apply(self.timed(Batch::of_one(&check))).await
+            }
+            BoundPolicies::Together(_) => {
+                let checks = self.checks(subject, op)?;
+                self.store.apply(self.timed(Batch::new(&checks)?)).await
+            }
+            // Boxed, so that the future of limiters without shadows does not grow.
+            BoundPolicies::WithShadows(_) => {
+                return Box::pin(self.ask_with_shadows(subject, op)).await;
+            }
         };
         self.decide(answer, op)
     }
 
+    /// What is asked about the enforced policies, in order.
     fn checks<'a>(&'a self, subject: &'a [u8], op: Op) -> Result<Vec<Check<'a>>> {
-        let bound = self.policies.bound().iter();
-        bound.map(|bound| bound.check(subject, op)).collect()
+        let enforced = self.policies.enforced();
+        enforced.map(|bound| bound.check(subject, op)).collect()
     }
 
     fn timed<'a>(&self, batch: Batch<'a>) -> Batch<'a> {
@@ -203,16 +218,13 @@ impl<S: Store> Limiter<S> {
     }
 
     fn decide(&self, answer: Result<Verdicts>, op: Op) -> Result<Decision<'_>> {
-        match answer {
-            Ok(verdicts) if verdicts.as_slice().len() == self.policies.len() => {
-                Ok(Decision::judged(
-                    &self.policies,
-                    verdicts,
-                    op.cost(),
-                    matches!(op, Op::Hit(_)),
-                ))
-            }
-            Ok(verdicts) => self.fail(self.miscounted(&verdicts), op.cost()),
+        match counted(answer, self.policies.len()) {
+            Ok(verdicts) => Ok(Decision::judged(
+                &self.policies,
+                verdicts,
+                op.cost(),
+                matches!(op, Op::Hit(_)),
+            )),
             Err(error) => self.fail(error, op.cost()),
         }
     }
@@ -220,19 +232,9 @@ impl<S: Store> Limiter<S> {
     fn wants_fallback(&self, mode: FailureMode) -> bool {
         let mut modes = self
             .policies
-            .iter()
-            .map(|policy| policy.failure_mode().unwrap_or(mode));
+            .enforced()
+            .map(|bound| bound.policy.failure_mode_or(mode));
         modes.any(|mode| mode == FailureMode::Fallback)
-    }
-
-    #[cold]
-    fn miscounted(&self, verdicts: &Verdicts) -> Error {
-        let (asked, answered) = (self.policies.len(), verdicts.as_slice().len());
-        Error::new(
-            ErrorKind::Other,
-            format!("{asked} checks had {answered} answers"),
-        )
-        .with_charge_unknown()
     }
 
     #[cold]
@@ -285,7 +287,7 @@ impl<S: InProcessStore> Limiter<S> {
     // registers.
     #[inline]
     fn ask_now<const CHARGES: bool>(&self, subject: &[u8], cost: Cost) -> Result<Decision<'_>> {
-        if let (None, [only]) = (&self.clock, self.policies.bound())
+        if let (None, BoundPolicies::One(only)) = (&self.clock, self.policies.asked())
             && let Some(key) = Key::verbatim(&only.space, subject)
         {
             let op = if CHARGES {
@@ -309,13 +311,36 @@ impl<S: InProcessStore> Limiter<S> {
         } else {
             Op::Peek(cost)
         };
-        let answer = if let [only] = self.policies.bound() {
-            let check = only.check(subject, op)?;
-            self.store.judge(&self.timed(Batch::of_one(&check)))
-        } else {
-            let checks = self.checks(subject, op)?;
-            self.store.judge(&self.timed(Batch::new(&checks)?))
+        let answer = match self.policies.asked() {
+            BoundPolicies::One(only) => {
+                let check = only.check(subject, op)?;
+                self.store.judge(&self.timed(Batch::of_one(&check)))
+            }
+            BoundPolicies::Together(_) => {
+                let checks = self.checks(subject, op)?;
+                self.store.judge(&self.timed(Batch::new(&checks)?))
+            }
+            BoundPolicies::WithShadows(_) => return self.ask_with_shadows_now(subject, op),
         };
         self.decide(answer, op)
     }
+}
+
+/// The store's answer, if it is one to as many checks as it was asked.
+fn counted(answer: Result<Verdicts>, asked: usize) -> Result<Verdicts> {
+    let verdicts = answer?;
+    let answered = verdicts.as_slice().len();
+    if answered == asked {
+        return Ok(verdicts);
+    }
+    Err(miscounted(asked, answered))
+}
+
+#[cold]
+fn miscounted(asked: usize, answered: usize) -> Error {
+    Error::new(
+        ErrorKind::Other,
+        format!("{asked} checks had {answered} answers"),
+    )
+    .with_charge_unknown()
 }

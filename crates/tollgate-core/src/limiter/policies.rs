@@ -1,6 +1,6 @@
 //! The policies of one limiter, and where their counters lie.
 
-use std::ops::Deref;
+use std::slice;
 use std::sync::Arc;
 
 use crate::algorithm::Op;
@@ -11,6 +11,8 @@ use crate::policy::Policy;
 use crate::quota::Quota;
 
 /// One or more policies that are charged together, under a prefix and a scope.
+///
+/// Those in [shadow mode](Policy::shadow) are asked after the others, each on its own, and charged if it has room.
 ///
 /// Immutable; a clone shares everything. Build the policies of a tier once and clone them into a limiter per request.
 ///
@@ -31,7 +33,37 @@ pub struct Policies(Arc<Inner>);
 struct Inner {
     prefix: Arc<str>,
     scope: Arc<str>,
-    bound: Box<[Bound]>,
+    bound: BoundPolicies,
+}
+
+/// The policies by how they are asked, which is settled here so that no hit has to look.
+#[derive(Debug)]
+pub(crate) enum BoundPolicies {
+    /// One that is enforced.
+    One(Box<Bound>),
+    /// Several, all enforced: they share a call.
+    Together(Box<[Bound]>),
+    /// One or more, some or all in shadow mode: each of those has a call of its own.
+    WithShadows(Box<[Bound]>),
+}
+
+impl BoundPolicies {
+    fn new(bound: Vec<Bound>) -> Self {
+        if bound.iter().any(|bound| bound.policy.is_shadow()) {
+            return Self::WithShadows(bound.into());
+        }
+        match <[Bound; 1]>::try_from(bound) {
+            Ok([only]) => Self::One(Box::new(only)),
+            Err(several) => Self::Together(several.into()),
+        }
+    }
+
+    fn as_slice(&self) -> &[Bound] {
+        match self {
+            Self::One(only) => slice::from_ref(only),
+            Self::Together(bound) | Self::WithShadows(bound) => bound,
+        }
+    }
 }
 
 /// A policy and the space of its keys.
@@ -107,7 +139,7 @@ impl Policies {
         Self(Arc::new(Inner {
             prefix,
             scope,
-            bound,
+            bound: BoundPolicies::new(bound),
         }))
     }
 
@@ -146,7 +178,7 @@ impl Policies {
     /// The policies, in order.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Policy> + '_ {
-        self.0.bound.iter().map(|bound| &bound.policy)
+        self.bound().iter().map(|bound| &bound.policy)
     }
 
     /// How many there are.
@@ -156,22 +188,30 @@ impl Policies {
         reason = "there is always at least one policy"
     )]
     pub fn len(&self) -> usize {
-        self.0.bound.len()
+        self.bound().len()
     }
-}
 
-impl Deref for Inner {
-    type Target = [Bound];
-
-    fn deref(&self) -> &[Bound] {
-        &self.bound
-    }
-}
-
-impl Policies {
-    #[inline]
+    /// All of them, in order.
     pub(crate) fn bound(&self) -> &[Bound] {
-        &self.0
+        self.0.bound.as_slice()
+    }
+
+    /// All of them, by how they are asked.
+    #[inline]
+    pub(crate) fn asked(&self) -> &BoundPolicies {
+        &self.0.bound
+    }
+
+    /// Those that are enforced, in order.
+    pub(crate) fn enforced(&self) -> impl Iterator<Item = &Bound> + '_ {
+        self.bound()
+            .iter()
+            .filter(|bound| !bound.policy.is_shadow())
+    }
+
+    /// Those in shadow mode, in order.
+    pub(crate) fn shadows(&self) -> impl Iterator<Item = &Bound> + '_ {
+        self.bound().iter().filter(|bound| bound.policy.is_shadow())
     }
 }
 

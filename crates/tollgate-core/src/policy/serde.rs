@@ -18,8 +18,10 @@ impl Serialize for Policy {
         let failure_mode = self.failure_mode;
         let writes_offset = keeps_unset || offset.is_some();
         let writes_failure_mode = keeps_unset || failure_mode.is_some();
+        let writes_shadow = keeps_unset || self.shadow;
 
-        let fields = 3 + usize::from(writes_offset) + usize::from(writes_failure_mode);
+        let optional = [writes_offset, writes_failure_mode, writes_shadow];
+        let fields = 3 + optional.into_iter().map(usize::from).sum::<usize>();
         let mut map = serializer.serialize_struct("Policy", fields)?;
         map.serialize_field("name", self.name())?;
         map.serialize_field("algorithm", &self.algorithm)?;
@@ -30,12 +32,16 @@ impl Serialize for Policy {
         if writes_failure_mode {
             map.serialize_field("on_failure", &failure_mode)?;
         }
+        if writes_shadow {
+            map.serialize_field("shadow", &self.shadow)?;
+        }
         map.end()
     }
 }
 
-/// Reads a map with `name`, `algorithm` and `quota`; `utc_offset_minutes` aligns a fixed window to the calendar, and
-/// `on_failure` is `"open"` or `"closed"`. Needs the feature `serde`.
+/// Reads a map with `name`, `algorithm` and `quota`; `utc_offset_minutes` aligns a fixed window to the calendar,
+/// `on_failure` is `"open"`, `"closed"` or `"fallback"`, and `shadow` is `true` for a policy that is not enforced.
+/// Needs the feature `serde`.
 ///
 /// Refuses what [`Policy::new`] and [`Policy::aligned`] refuse, with the same errors, and unknown or repeated fields.
 ///
@@ -65,6 +71,8 @@ struct Fields {
     utc_offset_minutes: Option<i32>,
     #[serde(default)]
     on_failure: Option<FailureMode>,
+    #[serde(default)]
+    shadow: bool,
 }
 
 impl Fields {
@@ -73,9 +81,12 @@ impl Fields {
         if let Some(minutes) = self.utc_offset_minutes {
             policy = policy.aligned(minutes)?;
         }
-        Ok(match self.on_failure {
-            Some(mode) => policy.on_failure(mode),
-            None => policy,
-        })
+        if let Some(mode) = self.on_failure {
+            policy = policy.on_failure(mode);
+        }
+        if self.shadow {
+            policy = policy.shadow();
+        }
+        Ok(policy)
     }
 }

@@ -5,6 +5,9 @@ mod at_once;
 mod failures;
 mod policies_together;
 mod reservations;
+mod shadow;
+mod shadow_counts;
+mod shadow_trouble;
 mod stores;
 #[cfg(feature = "tokio")]
 mod waiting;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate_core::{Algorithm, Limiter, Policies, Policy, Quota};
+use tollgate_core::{Algorithm, Limiter, Policies, Policy, Quota, Source};
 
-use crate::stores::{MapStore, start};
+use crate::stores::{MapStore, StandIn, start};
 
 fn limiter(algorithm: Algorithm) -> Limiter<Arc<MapStore>> {
     let policy = Policy::new("work", algorithm, Quota::per_minute(10)).expect("legal");
@@ -119,4 +119,15 @@ async fn a_bucket_gives_back_only_what_has_not_drained() {
     assert!(limiter.hit_n("a", 10).await.unwrap().is_allowed());
     let report = limiter.settle(receipt, 0).await.unwrap();
     assert_eq!(report.remaining, 0);
+}
+
+#[tokio::test]
+async fn a_receipt_tells_who_charged_it() {
+    let store = MapStore::shared();
+    let limiter = Limiter::new(Arc::clone(&store), Quota::per_minute(10));
+    let receipt = limiter.reserve("a", 2).await.unwrap().into_receipt();
+    assert_eq!(receipt.unwrap().source(), Source::Store);
+    let limiter = Limiter::new(StandIn(store), Quota::per_minute(10));
+    let receipt = limiter.reserve("a", 2).await.unwrap().into_receipt();
+    assert_eq!(receipt.unwrap().source(), Source::Fallback);
 }

@@ -1,12 +1,12 @@
-//! Stores for the tests: one that works, one that fails as it is told, and one that answers nonsense.
+//! Stores for the tests: one that works, one that fails as it is told, one that answers nonsense, and a stand-in.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tollgate_core::{
-    Batch, Capabilities, Clock, Error, ErrorKind, InProcessStore, Key, ManualClock, Result, State,
-    Store, Timestamp, Verdicts,
+    Batch, Capabilities, Clock, Error, ErrorKind, InProcessStore, Key, ManualClock, Result, Source,
+    State, Store, Timestamp, Verdicts,
 };
 
 pub(crate) const START: u64 = 1_700_000_000_000_000;
@@ -164,5 +164,23 @@ impl Store for MiscountingStore {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities::ALL
+    }
+}
+
+/// Answers from what stands in for a store that is away.
+#[derive(Debug)]
+pub(crate) struct StandIn(pub(crate) Arc<MapStore>);
+
+impl Store for StandIn {
+    async fn apply<'a>(&'a self, batch: Batch<'a>) -> Result<Verdicts> {
+        Ok(self.0.judge(&batch)?.with_source(Source::Fallback))
+    }
+
+    async fn reset<'a>(&'a self, keys: &'a [Key<'a>]) -> Result<u64> {
+        self.0.reset(keys).await
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ALL.with_fallback(true)
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 use tollgate_core::{
-    Acquire, Algorithm, Clock, Cost, ErrorKind, FailureMode, Limiter, Policy, Quota, Timestamp,
+    Acquire, Algorithm, Clock, Cost, ErrorKind, FailureMode, Limiter, Policies, Policy, Quota,
+    Timestamp,
 };
 
 use crate::stores::{FailingStore, MapStore, start};
@@ -208,4 +209,24 @@ async fn a_caller_who_names_nobody_does_not_wait() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_a_shadow_and_it_is_charged_once() {
+    let quota = |text: &str| text.parse().expect("legal");
+    let enforced = Policy::new("enforced", Algorithm::FixedWindow, quota("2/second")).unwrap();
+    let shadow = Policy::new("shadow", Algorithm::FixedWindow, quota("3/hour")).unwrap();
+    let policies = Policies::new([enforced, shadow.shadow()]).unwrap();
+    let limiter = Limiter::new(store(), policies);
+    assert!(limiter.hit_n("a", 2).await.unwrap().is_allowed());
+    let began = Instant::now();
+    for (wait, shadow_left, denials) in [(1, 0, 0), (1, 0, 1), (2, 0, 1)] {
+        let acquire = Acquire::within(SECOND);
+        let decision = limiter.acquire("a", acquire).await.unwrap();
+        assert!(decision.is_allowed());
+        assert_eq!(began.elapsed(), SECOND * wait);
+        let shadow = decision.each().last().unwrap();
+        assert_eq!(shadow.remaining(), shadow_left);
+        assert_eq!(decision.shadow_violated().count(), denials);
+    }
 }
