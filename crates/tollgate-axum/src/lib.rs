@@ -41,3 +41,8 @@ pub use service::RateLimitService;
 pub use settings::{EnvError, Settings, SettingsError, ValueError, VariableError, VariableProblem};
 pub use tier::{IntoTier, Tier, TierResult};
 pub use tollgate_core;
+
+/// The guide's code runs with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/http.md")]
+struct Guide;

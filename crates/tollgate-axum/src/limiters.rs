@@ -45,7 +45,10 @@ pub(crate) struct Origin<'a, S> {
 
 impl<S: Store + Clone> Origin<'_, S> {
     fn build(&self, policies: &Policies, scope: &str) -> Arc<Limiter<S>> {
-        let policies = policies.scope(scope);
+        let mut policies = policies.scope(scope);
+        if policies.prefix_name() == Policies::DEFAULT_PREFIX {
+            policies = policies.prefix(self.limiter.policies().prefix_name());
+        }
         let policies = match self.max_delay {
             Some(max_delay) => shaped(&policies, max_delay),
             None => policies,

@@ -33,7 +33,8 @@ impl Tier {
         Self(TierKind::Own)
     }
 
-    /// These policies, in the place of the limiter's own. Store, failure mode and clock stay.
+    /// These policies, in the place of the limiter's own. Store, failure mode and clock stay, and the prefix too unless
+    /// the policies bring one.
     #[must_use]
     pub fn limited(policies: impl Into<Policies>) -> Self {
         Self(TierKind::Limited(Arc::new(policies.into())))

@@ -68,7 +68,9 @@ impl DenialFormat {
 }
 
 /// How well a media range names a media type, and how much the client likes it, in thousandths.
-#[derive(Clone, Copy, Default)]
+///
+/// Of two, the greater is the one that counts: the closer range, and of one range named twice the better weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Preference {
     specificity: u8,
     quality: u16,
@@ -76,17 +78,14 @@ struct Preference {
 
 /// The spelling that the request likes best; `None` if it likes none or cannot be read.
 fn negotiate(request: &HeaderMap) -> Option<Spelling> {
-    let mut preferences = [None::<Preference>; Spelling::ALL.len()];
+    let mut preferences = [Preference::default(); Spelling::ALL.len()];
     for value in request.get_all(header::ACCEPT) {
         for range in MediaTypeList::new(value.to_str().ok()?) {
             let range = range.ok()?;
             let quality = quality(&range)?;
             for (spelling, preference) in Spelling::ALL.into_iter().zip(&mut preferences) {
-                let Some(specificity) = specificity(&range, spelling) else {
-                    continue;
-                };
-                if preference.is_none_or(|known| specificity > known.specificity) {
-                    *preference = Some(Preference {
+                if let Some(specificity) = specificity(&range, spelling) {
+                    *preference = (*preference).max(Preference {
                         specificity,
                         quality,
                     });
@@ -96,9 +95,8 @@ fn negotiate(request: &HeaderMap) -> Option<Spelling> {
     }
     let mut best = (0, None);
     for (spelling, preference) in Spelling::ALL.into_iter().zip(preferences) {
-        let quality = preference.unwrap_or_default().quality;
-        if quality > best.0 {
-            best = (quality, Some(spelling));
+        if preference.quality > best.0 {
+            best = (preference.quality, Some(spelling));
         }
     }
     best.1

@@ -39,6 +39,9 @@ impl Advertised {
     ///
     /// What a layer inside has written is replaced by the whole list. What the handler has set stays.
     pub(crate) fn write<B>(mut self, response: &mut Response<B>) {
+        if self.limits.is_empty() {
+            return;
+        }
         if let Some(inner) = response.extensions_mut().remove::<Self>() {
             self.written = inner.written;
             self.limits.extend(inner.limits);
@@ -50,8 +53,6 @@ impl Advertised {
             family.write(&self.limits, response.headers_mut());
             *ours = family.is_set(response.headers());
         }
-        if !self.limits.is_empty() {
-            response.extensions_mut().insert(self);
-        }
+        response.extensions_mut().insert(self);
     }
 }

@@ -63,13 +63,20 @@ impl Family {
     /// Puts the family into `headers`, in place of what was there. Nothing happens where no policy wants it.
     pub(super) fn write(self, limits: &[ServiceLimit], headers: &mut HeaderMap) {
         let wanted = limits.iter().filter(|limit| self.is_wanted(limit));
-        let values = match self {
-            Self::XRateLimit => numbers(wanted).map(Vec::from),
-            Self::RateLimit => lists(wanted).map(Vec::from),
-        };
-        for (name, value) in self.names().iter().zip(values.unwrap_or_default()) {
-            headers.insert(name, value);
+        match self {
+            Self::XRateLimit => insert(&X_RATE_LIMIT, numbers(wanted), headers),
+            Self::RateLimit => insert(&RATE_LIMIT, lists(wanted), headers),
         }
+    }
+}
+
+fn insert<const N: usize>(
+    names: &'static [HeaderName; N],
+    values: Option<[HeaderValue; N]>,
+    headers: &mut HeaderMap,
+) {
+    for (name, value) in names.iter().zip(values.into_iter().flatten()) {
+        headers.insert(name, value);
     }
 }
 
@@ -87,17 +94,19 @@ fn numbers<'a>(limits: impl Iterator<Item = &'a ServiceLimit>) -> Option<[Header
 
 /// The lists of policies and of service limits (the draft's sections 3 and 4).
 fn lists<'a>(limits: impl Iterator<Item = &'a ServiceLimit>) -> Option<[HeaderValue; 2]> {
-    let (mut policies, mut service_limits) = (ListSerializer::new(), ListSerializer::new());
+    // As long as most lists are, so that they are written without being moved.
+    let mut texts = [(); 2].map(|()| String::with_capacity(64));
+    let [mut policies, mut service_limits] = texts.each_mut().map(ListSerializer::with_buffer);
     for limit in limits {
         limit.write_policy(&mut policies);
         limit.write_service_limit(&mut service_limits);
     }
-    let value = |list| HeaderValue::try_from(list).expect("structured fields are ASCII");
-    Some([value(policies.finish()?), value(service_limits.finish()?)])
+    policies.finish()?;
+    Some(texts.map(|text| HeaderValue::try_from(text).expect("structured fields are ASCII")))
 }
 
 impl ServiceLimit {
-    fn write_policy(&self, list: &mut ListSerializer<String>) {
+    fn write_policy(&self, list: &mut ListSerializer<&mut String>) {
         let unit = &self.headers.quota_unit;
         let unit = (*unit != QuotaUnit::REQUESTS).then(|| (UNIT, string(unit.as_str())));
         let window = Integer::try_from(self.window_seconds()).ok();
@@ -109,7 +118,7 @@ impl ServiceLimit {
             .parameters(self.partition());
     }
 
-    fn write_service_limit(&self, list: &mut ListSerializer<String>) {
+    fn write_service_limit(&self, list: &mut ListSerializer<&mut String>) {
         let window = self.effective_window_seconds();
         let window = window.and_then(|seconds| Integer::try_from(seconds).ok());
         let _ = list

@@ -62,6 +62,15 @@ fn weights_decide() {
             PROBLEM,
         ),
         ("text/plain;q=0.5, application/json;q=0.5", JSON),
+        // The same range twice: the better of its weights.
+        (
+            "text/plain;q=0.9, application/json;q=0.5, text/plain;q=0.1",
+            TEXT,
+        ),
+        (
+            "text/plain;q=0.1, application/json;q=0.5, text/plain;q=0.9",
+            TEXT,
+        ),
         // Weight zero is a refusal.
         (
             "application/problem+json;q=0, application/json;q=0.001",

@@ -1,6 +1,7 @@
 //! Headers: what clients read of a decision.
 
 mod options;
+mod over_http;
 mod properties;
 mod setup;
 mod stacked;

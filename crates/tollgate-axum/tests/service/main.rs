@@ -5,7 +5,16 @@
     reason = "a failed unwrap is a failed test, with the place in the message"
 )]
 
+mod after;
+mod failures;
+mod handlers;
 mod keys;
 mod limits;
+mod refusals;
 mod scopes;
 mod server;
+mod shaping;
+mod stacks;
+mod stores;
+mod tiers;
+mod towers;
