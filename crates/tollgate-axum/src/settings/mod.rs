@@ -173,3 +173,8 @@ impl From<Settings> for Fields {
         settings.0
     }
 }
+
+/// Runs the examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/settings.md")]
+struct Guide;
