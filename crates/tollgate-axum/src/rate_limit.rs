@@ -67,7 +67,7 @@ impl RateLimit {
     }
 
     /// The policy that binds: among those that deny the one that takes longest, otherwise the one with the fewest units
-    /// left; the first where they tie.
+    /// left; the first where they tie. One in shadow mode only if all are.
     #[must_use]
     pub fn binding(&self) -> &PolicyStatus {
         let first = &self.policies[0];

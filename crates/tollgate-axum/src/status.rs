@@ -37,7 +37,13 @@ impl PolicyStatus {
         &self.policy
     }
 
-    /// Whether it admits the request.
+    /// Whether it is in [shadow mode](Policy::shadow): what it says is counted, and not enforced.
+    #[must_use]
+    pub const fn is_shadow(&self) -> bool {
+        self.policy.is_shadow()
+    }
+
+    /// Whether it admits the request, or would if it were enforced.
     #[must_use]
     pub const fn is_allowed(&self) -> bool {
         self.allowed
@@ -88,6 +94,9 @@ impl PolicyStatus {
     /// Whether a client should hear of this policy rather than of `other`: the order of
     /// [`Decision::binding`](tollgate_core::Decision::binding).
     pub(crate) fn binds_before(&self, other: &Self) -> bool {
+        if self.is_shadow() != other.is_shadow() {
+            return other.is_shadow();
+        }
         match (self.allowed, other.allowed) {
             (true, true) => self.remaining < other.remaining,
             (false, false) => match (self.retry_after, other.retry_after) {

@@ -55,6 +55,7 @@ impl Advertised {
         let partition_key = headers.partition_key.of(subject);
         let limits = policies
             .iter()
+            .filter(|status| !status.is_shadow())
             .filter_map(|status| ServiceLimit::of(status, headers, partition_key.clone()))
             .collect();
         Self {

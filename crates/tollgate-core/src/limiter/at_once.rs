@@ -6,12 +6,14 @@ use crate::cost::Cost;
 use crate::decision::Decision;
 use crate::error::Result;
 use crate::limiter::Limiter;
+use crate::limiter::policies::BoundPolicies;
 use crate::store::Store;
 
 impl<S: Store> Limiter<S> {
     /// [`hit_n`](Self::hit_n) without a future, if the store lies in this process.
     ///
-    /// `None` means that nothing was done and that only [`hit_n`](Self::hit_n) can answer. For code that is generic over
+    /// `None` means that nothing was done and that only [`hit_n`](Self::hit_n) can answer; so it is where policies are in
+    /// shadow mode. For code that is generic over
     /// the store; where the store is known to lie in the process, use `hit_n_now`.
     ///
     /// # Errors
@@ -21,12 +23,17 @@ impl<S: Store> Limiter<S> {
     }
 
     fn ask_at_once(&self, subject: &[u8], op: Op) -> Result<Option<Decision<'_>>> {
-        let answer = if let [only] = self.policies.bound() {
-            let check = only.check(subject, op)?;
-            self.store.apply_now(&self.timed(Batch::of_one(&check)))
-        } else {
-            let checks = self.checks(subject, op)?;
-            self.store.apply_now(&self.timed(Batch::new(&checks)?))
+        let answer = match self.policies.asked() {
+            BoundPolicies::One(only) => {
+                let check = only.check(subject, op)?;
+                self.store.apply_now(&self.timed(Batch::of_one(&check)))
+            }
+            BoundPolicies::Together(_) => {
+                let checks = self.checks(subject, op)?;
+                self.store.apply_now(&self.timed(Batch::new(&checks)?))
+            }
+            // It takes several calls, and the store may answer the first at once and not the next.
+            BoundPolicies::WithShadows(_) => None,
         };
         answer.map(|answer| self.decide(answer, op)).transpose()
     }

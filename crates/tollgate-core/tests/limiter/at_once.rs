@@ -74,6 +74,15 @@ fn a_store_that_needs_a_future_is_not_asked() {
 }
 
 #[test]
+fn policies_in_shadow_mode_take_a_future() {
+    let shadow = Policy::from(Quota::per_minute(3)).shadow();
+    let store = MapStore::shared();
+    let limiter = Limiter::new(AtOnce(Arc::clone(&store)), shadow);
+    assert!(limiter.hit_n_at_once(b"a", Cost::ONE).is_none());
+    assert_eq!(store.keys(), 0);
+}
+
+#[test]
 fn an_empty_subject_is_an_error_whatever_the_store_can_do() {
     let limiter = Limiter::new(MapStore::shared(), Quota::per_minute(3));
     let error = limiter.hit_n_at_once(b"", Cost::ONE).unwrap().unwrap_err();
