@@ -14,6 +14,7 @@ use crate::denial::Denial;
 use crate::headers::{Advertised, Reach};
 use crate::key::{KeyExtractor, KeyResult, RequestKey};
 use crate::layer::{Charging, Config, MissingKey};
+use crate::outage::log_shadows;
 use crate::rate_limit::RateLimit;
 use crate::refusal::Refusal;
 use crate::tier::{Tier, TierKind, TierResult};
@@ -86,7 +87,7 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
         let subject = charge.key.subject();
         let answer = charge.limiter.hit_n_at_once(subject, charge.cost)?;
         Some(match answer {
-            Ok(decision) => self.conclude(&decision, subject, parts),
+            Ok(decision) => self.conclude(&decision, &charge, parts),
             Err(error) => Refusal::unanswered(&error).into(),
         })
     }
@@ -113,13 +114,13 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
     async fn hit(&self, charge: &Charge<S>, parts: &mut Parts) -> Result<Admission<S>, Error> {
         let subject = charge.key.subject();
         let decision = charge.limiter.hit_n(subject, charge.cost.get()).await?;
-        Ok(self.conclude(&decision, subject, parts))
+        Ok(self.conclude(&decision, charge, parts))
     }
 
     async fn reserve(&self, charge: &Charge<S>, parts: &mut Parts) -> Result<Admission<S>, Error> {
         let subject = charge.key.subject();
         let reservation = charge.limiter.reserve(subject, charge.cost.get()).await?;
-        let admission = self.conclude(reservation.decision(), subject, parts);
+        let admission = self.conclude(reservation.decision(), charge, parts);
         if let Some(receipt) = reservation.into_receipt() {
             charged::leave(receipt, Arc::clone(&charge.limiter), parts);
         }
@@ -133,22 +134,22 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
         rule: &CountAfter,
         parts: &mut Parts,
     ) -> Result<Admission<S>, Error> {
-        let Charge { limiter, key, cost } = charge;
+        let Charge { limiter, key, cost } = &charge;
         let reach = Reach::of(RateLimit::is_in(parts));
         let (admission, receipt) = if rule.reserves() {
-            let reservation = limiter.reserve(&key, cost.get()).await?;
-            let admission = self.conclude(reservation.decision(), key.subject(), parts);
+            let reservation = limiter.reserve(key, cost.get()).await?;
+            let admission = self.conclude(reservation.decision(), &charge, parts);
             (admission, reservation.into_receipt())
         } else {
-            let decision = limiter.peek_n(&key, cost.get()).await?;
-            (self.conclude(&decision, key.subject(), parts), None)
+            let decision = limiter.peek_n(key, cost.get()).await?;
+            (self.conclude(&decision, &charge, parts), None)
         };
         Ok(match admission {
             Admission::Admitted(pass) => Admission::Admitted(Pass {
                 counting: Some(Box::new(Counting {
-                    limiter,
-                    key,
-                    cost,
+                    limiter: charge.limiter,
+                    key: charge.key,
+                    cost: charge.cost,
                     receipt,
                     rule: rule.clone(),
                     reach,
@@ -212,11 +213,17 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
         }
     }
 
-    fn conclude(&self, decision: &Decision<'_>, subject: &[u8], parts: &mut Parts) -> Admission<S> {
+    fn conclude(
+        &self,
+        decision: &Decision<'_>,
+        charge: &Charge<S>,
+        parts: &mut Parts,
+    ) -> Admission<S> {
         self.built.outage.observe(decision);
+        log_shadows(decision, charge.limiter.policies().scope_name());
         let limit = RateLimit::of(decision);
         let reach = Reach::of(RateLimit::is_in(parts));
-        let advertised = self.advertise(&limit, subject, reach);
+        let advertised = self.advertise(&limit, charge.key.subject(), reach);
         if let Some(denial) = Denial::of(decision) {
             return Refusal::denied(denial, limit, advertised).into();
         }

@@ -1,4 +1,4 @@
-//! What the log says of a store's outage: its beginning and its end.
+//! What the log says of decisions: an outage's beginning and its end, and what shadows would have denied.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +37,28 @@ impl Outage {
             source = ?decision.source(),
             allowed = decision.is_allowed(),
             "rate limits are judged without their store until further notice"
+        );
+    }
+}
+
+/// Logs what policies in shadow mode would have denied, or could not judge.
+#[inline]
+pub(crate) fn log_shadows(decision: &Decision<'_>, scope: &str) {
+    for shadow in decision.shadow_violated() {
+        let policy = shadow.policy().name();
+        tracing::debug!(
+            policy,
+            scope,
+            "a request would be denied if the policy were enforced"
+        );
+    }
+    for (policy, error) in decision.shadow_failed() {
+        let (policy, error): (_, &dyn Error) = (policy.name(), error);
+        tracing::debug!(
+            policy,
+            scope,
+            error,
+            "a policy in shadow mode was not judged"
         );
     }
 }

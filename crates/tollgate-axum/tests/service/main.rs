@@ -10,6 +10,7 @@ mod failures;
 mod handlers;
 mod keys;
 mod limits;
+mod log;
 mod refusals;
 mod scopes;
 mod server;
