@@ -14,6 +14,7 @@ mod limiters;
 mod outage;
 mod rate_limit;
 mod refusal;
+mod request_limiter;
 mod respond;
 mod scope;
 mod service;
@@ -36,6 +37,7 @@ pub use key::{
 };
 pub use layer::{MissingKey, RateLimitLayer};
 pub use rate_limit::{NoRateLimit, RateLimit};
+pub use request_limiter::{NotAdmitted, RequestLimiter};
 pub use respond::{ProblemDocument, Refused, Respond, RespondWith, RespondWithAsync};
 pub use service::RateLimitService;
 #[cfg(feature = "settings")]

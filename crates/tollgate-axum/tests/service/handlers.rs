@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::FromRef;
 use axum::routing::get;
-use tollgate_axum::{Charged, RateLimit, RateLimitLayer};
-use tollgate_memory::{Algorithm, ManualClock, Policies, Policy};
+use tollgate_axum::{Charged, NotAdmitted, RateLimit, RateLimitLayer, RequestLimiter};
+use tollgate_memory::{
+    Algorithm, Limiter, ManualClock, MemoryStore, Policies, Policy, SharedStore,
+};
 
 use crate::server::{Server, limiter};
 
@@ -140,4 +143,63 @@ async fn a_charge_is_taken_once_and_covers_all_layers() {
         .layer(layer("outer", "100/minute"));
     let server = Server::start(app).await;
     assert_eq!(body(&server, "/").await, "99 49");
+}
+
+#[derive(Clone)]
+struct App {
+    limiter: Limiter,
+}
+
+impl FromRef<App> for Limiter {
+    fn from_ref(app: &App) -> Self {
+        app.limiter.clone()
+    }
+}
+
+async fn invite(
+    axum::extract::Path(email): axum::extract::Path<String>,
+    limiter: RequestLimiter,
+) -> Result<String, NotAdmitted> {
+    let limit = limiter.hit(email).await?;
+    Ok(limit.remaining().to_string())
+}
+
+fn inviting(clock: &ManualClock) -> Router {
+    let store = SharedStore::new(MemoryStore::new());
+    let limiter = Limiter::new(store, policy("invitations", "1/minute")).clock(clock.clone());
+    Router::new()
+        .route("/invite/{email}", get(invite))
+        .route(
+            "/nobody",
+            get(async |limiter: RequestLimiter| limiter.hit("").await.map(drop)),
+        )
+        .with_state(App { limiter })
+}
+
+#[tokio::test]
+async fn a_handler_may_ask_by_itself_and_its_denial_is_a_whole_answer() {
+    let server = Server::start(inviting(&ManualClock::default())).await;
+    assert_eq!(body(&server, "/invite/a@example.com").await, "0");
+    let denied = server.get("/invite/a@example.com").await;
+    assert_eq!(denied.status(), 429);
+    assert_eq!(denied.headers()["retry-after"], "60");
+    assert_eq!(denied.headers()["ratelimit"], r#""invitations";r=0;t=60"#);
+    assert_eq!(denied.headers()["content-type"], "application/problem+json");
+    assert_eq!(server.status("/invite/b@example.com").await, 200);
+    // An empty subject is a fault of the handler, not of the client.
+    assert_eq!(server.status("/nobody").await, 500);
+}
+
+#[tokio::test]
+async fn a_handlers_own_denial_is_listed_beside_the_layers_around_it() {
+    let clock = ManualClock::default();
+    let layer = RateLimitLayer::new(limiter(policy("outer", "9/minute"), &clock));
+    let server = Server::start(inviting(&clock).layer(layer)).await;
+    assert_eq!(server.status("/invite/a@example.com").await, 200);
+    let denied = server.get("/invite/a@example.com").await;
+    assert_eq!(
+        denied.headers()["ratelimit"],
+        r#""outer";r=7;t=60, "invitations";r=0;t=60"#
+    );
+    assert_eq!(denied.headers()["x-ratelimit-limit"], "1");
 }
