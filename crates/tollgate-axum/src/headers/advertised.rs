@@ -2,6 +2,7 @@
 
 use http::Response;
 use smallvec::SmallVec;
+use tollgate_core::Policy;
 
 use super::Headers;
 use super::fields::Family;
@@ -14,7 +15,9 @@ use crate::status::PolicyStatus;
 /// layer, so that a layer further out may write them anew. A header that is there without it is the handler's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Advertised {
-    limits: SmallVec<[ServiceLimit; 1]>,
+    pub(super) limits: SmallVec<[ServiceLimit; 1]>,
+    /// The policies in shadow mode that would have denied, where clients may hear of them.
+    pub(super) shadows: Vec<Policy>,
     written: [bool; Family::ALL.len()],
     reach: Reach,
 }
@@ -42,46 +45,51 @@ impl Reach {
 
 impl Advertised {
     /// What one layer has to say of its policies about `subject`. Nothing if the failure mode decided: no number is known.
+    ///
+    /// Policies in shadow mode are not listed, since they limit nobody.
     pub(crate) fn of(
         policies: &[PolicyStatus],
         headers: &Headers,
         subject: &[u8],
         reach: Reach,
     ) -> Self {
-        let silent = !headers.x_rate_limit && !headers.rate_limit;
-        if silent {
-            return Self::default();
-        }
-        let partition_key = headers.partition_key.of(subject);
-        let limits = policies
-            .iter()
-            .filter(|status| !status.is_shadow())
-            .filter_map(|status| ServiceLimit::of(status, headers, partition_key.clone()))
-            .collect();
-        Self {
-            limits,
+        let mut advertised = Self {
             reach,
             ..Self::default()
+        };
+        if headers.x_rate_limit || headers.rate_limit {
+            let partition_key = headers.partition_key.of(subject);
+            let enforced = policies.iter().filter(|status| !status.is_shadow());
+            advertised.limits = enforced
+                .filter_map(|status| ServiceLimit::of(status, headers, partition_key.clone()))
+                .collect();
         }
+        if headers.shadow {
+            let shadows = policies.iter().filter(|status| status.is_shadow());
+            let violated = shadows.filter(|status| !status.is_allowed());
+            advertised.shadows = violated.map(|status| status.policy().clone()).collect();
+        }
+        advertised
     }
 
     /// Writes the headers of this layer and of those inside it.
     ///
     /// What a layer inside has written is replaced by the whole list. What the handler has set stays.
     pub(crate) fn write<B>(mut self, response: &mut Response<B>) {
-        if self.limits.is_empty() {
+        if self.limits.is_empty() && self.shadows.is_empty() {
             return;
         }
         if let Some(inner) = response.extensions_mut().remove::<Self>() {
             self.written = inner.written;
             self.limits.extend(inner.limits);
+            self.shadows.extend(inner.shadows);
         }
-        for (family, ours) in Family::ALL.into_iter().zip(&mut self.written) {
-            if !*ours && family.is_set(response.headers()) {
+        for (index, family) in Family::ALL.into_iter().enumerate() {
+            if !self.written[index] && family.is_set(response.headers()) {
                 continue;
             }
-            family.write(&self.limits, response.headers_mut());
-            *ours = family.is_set(response.headers());
+            family.write(&self, response.headers_mut());
+            self.written[index] = family.is_set(response.headers());
         }
         if self.reach == Reach::FurtherOut {
             response.extensions_mut().insert(self);

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sfv::{Integer, KeyRef, ListSerializer, StringRef, key_ref};
+use tollgate_core::Policy;
 
-use super::QuotaUnit;
 use super::service_limit::ServiceLimit;
+use super::{Advertised, QuotaUnit};
 
 static X_RATE_LIMIT: [HeaderName; 3] = [
     HeaderName::from_static("x-ratelimit-limit"),
@@ -17,6 +18,8 @@ static RATE_LIMIT: [HeaderName; 2] = [
     HeaderName::from_static("ratelimit-policy"),
     HeaderName::from_static("ratelimit"),
 ];
+
+static SHADOW: [HeaderName; 1] = [HeaderName::from_static("x-ratelimit-shadow")];
 
 const QUOTA: &KeyRef = key_ref("q");
 const UNIT: &KeyRef = key_ref("qu");
@@ -36,22 +39,17 @@ pub(crate) fn delay_seconds(wait: Duration) -> u64 {
 pub(super) enum Family {
     XRateLimit,
     RateLimit,
+    Shadow,
 }
 
 impl Family {
-    pub(super) const ALL: [Self; 2] = [Self::XRateLimit, Self::RateLimit];
+    pub(super) const ALL: [Self; 3] = [Self::XRateLimit, Self::RateLimit, Self::Shadow];
 
     fn names(self) -> &'static [HeaderName] {
         match self {
             Self::XRateLimit => &X_RATE_LIMIT,
             Self::RateLimit => &RATE_LIMIT,
-        }
-    }
-
-    fn is_wanted(self, limit: &ServiceLimit) -> bool {
-        match self {
-            Self::XRateLimit => limit.headers.x_rate_limit,
-            Self::RateLimit => limit.headers.rate_limit,
+            Self::Shadow => &SHADOW,
         }
     }
 
@@ -60,12 +58,19 @@ impl Family {
         self.names().iter().any(|name| headers.contains_key(name))
     }
 
-    /// Puts the family into `headers`, in place of what was there. Nothing happens where no policy wants it.
-    pub(super) fn write(self, limits: &[ServiceLimit], headers: &mut HeaderMap) {
-        let wanted = limits.iter().filter(|limit| self.is_wanted(limit));
+    /// Puts the family into `headers`, in place of what was there. Nothing happens where there is nothing to say.
+    pub(super) fn write(self, advertised: &Advertised, headers: &mut HeaderMap) {
+        let limits = advertised.limits.iter();
         match self {
-            Self::XRateLimit => insert(&X_RATE_LIMIT, numbers(wanted), headers),
-            Self::RateLimit => insert(&RATE_LIMIT, lists(wanted), headers),
+            Self::XRateLimit => {
+                let wanted = limits.filter(|limit| limit.headers.x_rate_limit);
+                insert(&X_RATE_LIMIT, numbers(wanted), headers);
+            }
+            Self::RateLimit => {
+                let wanted = limits.filter(|limit| limit.headers.rate_limit);
+                insert(&RATE_LIMIT, lists(wanted), headers);
+            }
+            Self::Shadow => insert(&SHADOW, names(&advertised.shadows), headers),
         }
     }
 }
@@ -111,7 +116,20 @@ fn lists<'a>(limits: impl Iterator<Item = &'a ServiceLimit>) -> Option<[HeaderVa
         limit.write_service_limit(&mut service_limits);
     }
     policies.finish()?;
-    Some(texts.map(|text| HeaderValue::try_from(text).expect("structured fields are ASCII")))
+    Some(texts.map(value))
+}
+
+/// The names of policies, as a list of strings.
+fn names(policies: &[Policy]) -> Option<[HeaderValue; 1]> {
+    let mut list = ListSerializer::new();
+    for policy in policies {
+        let _ = list.bare_item(string(policy.name()));
+    }
+    Some([value(list.finish()?)])
+}
+
+fn value(list: String) -> HeaderValue {
+    HeaderValue::try_from(list).expect("structured fields are ASCII")
 }
 
 impl ServiceLimit {

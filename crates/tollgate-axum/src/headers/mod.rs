@@ -102,10 +102,11 @@ impl Headers {
         }
     }
 
-    /// Whether to name the shadow policies that would have denied, in `X-RateLimit-Shadow`. Off unless switched on.
+    /// Whether to name the policies in [shadow mode](tollgate_core::Policy::shadow) that would have denied, in
+    /// `X-RateLimit-Shadow`. Off unless switched on.
     ///
-    /// The value is a list of strings (RFC 9651, section 3.1). For tests and staged roll-outs: it shows clients what is
-    /// planned.
+    /// The value is a list of strings (RFC 9651, section 3.1), and the header is left out where there are none. It tells
+    /// clients what is planned, so that they can see to it before it is enforced.
     #[must_use]
     pub fn shadow(self, on: bool) -> Self {
         Self { shadow: on, ..self }

@@ -4,6 +4,7 @@ mod options;
 mod over_http;
 mod properties;
 mod setup;
+mod shadows;
 mod stacked;
 mod structured;
 mod vectors;
