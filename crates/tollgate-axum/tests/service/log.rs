@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::routing::get;
-use tollgate_axum::RateLimitLayer;
+use tollgate_axum::{Headers, RateLimitLayer};
 use tollgate_memory::{Limiter, ManualClock, Policies, Policy, Quota};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -136,4 +136,27 @@ async fn a_shadow_lets_requests_pass_and_says_what_it_would_have_denied() {
     assert!(said[0].starts_with("DEBUG"), "{said:?}");
     assert!(said[0].contains("tight"), "{said:?}");
     assert_eq!(server.statuses(["/"; 2]).await, [200, 429]);
+}
+
+#[tokio::test]
+async fn a_shadow_is_named_to_clients_only_if_told_so() {
+    let shadow = Policy::from(Quota::per_minute(0)).shadow();
+    let layer = |headers| {
+        let limiter = limiter(shadow.clone(), &ManualClock::default());
+        RateLimitLayer::new(limiter).headers(headers)
+    };
+    let app = Router::new()
+        .route("/hidden", get(|| async {}).layer(layer(Headers::default())))
+        .route(
+            "/shown",
+            get(|| async {}).layer(layer(Headers::default().shadow(true))),
+        );
+    let server = Server::start(app).await;
+    let hidden = server.get("/hidden").await;
+    assert_eq!(hidden.status(), 200);
+    assert!(!hidden.headers().contains_key("x-ratelimit-shadow"));
+    let shown = server.get("/shown").await;
+    assert_eq!(shown.status(), 200);
+    assert_eq!(shown.headers()["x-ratelimit-shadow"], r#""default""#);
+    assert!(!shown.headers().contains_key("ratelimit"));
 }

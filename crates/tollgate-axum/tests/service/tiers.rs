@@ -156,3 +156,17 @@ async fn a_tier_with_a_scope_of_its_own_is_shared_by_routes() {
     assert_eq!(served(&server, "/a", "").await, 3);
     assert_eq!(served(&server, "/b", "").await, 0);
 }
+
+#[tokio::test]
+async fn a_tier_counts_under_the_limiters_prefix_unless_it_has_its_own() {
+    let clock = ManualClock::default();
+    let shop = limiter(Quota::per_minute(1), &clock).prefix("shop");
+    let counts = |tier: Tier| {
+        let layer = RateLimitLayer::new(shop.clone()).tier(move |_| tier.clone());
+        async move { served(&Server::start(app(layer)).await, "/a", "").await }
+    };
+    let own = Policies::from(Quota::per_minute(3)).prefix("other");
+    assert_eq!(counts(Tier::standard()).await, 1);
+    assert_eq!(counts(Tier::limited(Quota::per_minute(3))).await, 2);
+    assert_eq!(counts(Tier::limited(own)).await, 3);
+}

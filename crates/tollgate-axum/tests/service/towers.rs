@@ -7,13 +7,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use axum::extract::ConnectInfo;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use tollgate_axum::{RateLimitLayer, Refused, Respond};
-use tollgate_memory::{Limiter, ManualClock, MemoryStore, Quota};
+use tollgate_memory::{Algorithm, Limiter, ManualClock, MemoryStore, Policy, Quota};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -220,6 +221,49 @@ async fn what_is_not_ready_inside_is_not_ready_outside() {
     let mut service = here(9).layer(Never);
     let mut context = Context::from_waker(Waker::noop());
     assert!(service.poll_ready(&mut context).is_pending());
+}
+
+#[tokio::test]
+async fn a_request_that_waits_for_its_turn_leaves_its_readiness_to_others_meanwhile() {
+    let quota = "20/second burst 5".parse().unwrap();
+    let policy = Policy::new("shape", Algorithm::LeakyBucket, quota).unwrap();
+    let limiter = limiter(policy, &ManualClock::default());
+    let (probe, seen) = Probe::new();
+    let layer = RateLimitLayer::new(limiter).shape(Duration::from_secs(1));
+    let mut service = layer.layer(probe);
+    for reserved in [1, 3] {
+        assert_eq!(send(&mut service).await.status(), 200);
+        // The second request found the service ready, gave that up to wait, and made it ready anew.
+        assert_eq!(seen.reserved.load(Ordering::SeqCst), reserved);
+    }
+    assert_eq!(seen.calls(), 2);
+}
+
+#[tokio::test]
+async fn an_error_of_the_service_inside_is_passed_on() {
+    #[derive(Clone)]
+    struct Broken;
+
+    impl Service<Request<Full<Bytes>>> for Broken {
+        type Response = Response<Full<Bytes>>;
+        type Error = &'static str;
+        type Future = std::future::Ready<Result<Self::Response, Self::Error>>;
+
+        fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _request: Request<Full<Bytes>>) -> Self::Future {
+            ready(Err("broken"))
+        }
+    }
+
+    assert_eq!(
+        here(9).layer(Broken).call(request()).await.unwrap_err(),
+        "broken"
+    );
+    let mut service = far(&Remote::new(), 9).layer(Broken);
+    assert_eq!(service.call(request()).await.unwrap_err(), "broken");
 }
 
 #[tokio::test]
