@@ -58,8 +58,25 @@ impl<S> From<Refusal> for Admission<S> {
     }
 }
 
+/// How far a request came without a future.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most requests are judged at once, and a box would be an allocation for each"
+)]
+pub(crate) enum Start<S> {
+    /// All the way.
+    Judged(Admission<S>),
+    /// The limiter is next.
+    Known(Charge<S>),
+    /// The key is next, or the tier if it is not there yet.
+    Unknown {
+        cost: Cost,
+        tier: Option<TierResult>,
+    },
+}
+
 /// Who is charged, how much, and where.
-struct Charge<S> {
+pub(crate) struct Charge<S> {
     limiter: Arc<Limiter<S>>,
     key: RequestKey,
     cost: Cost,
@@ -68,40 +85,51 @@ struct Charge<S> {
 type Found<T, S> = ControlFlow<Admission<S>, T>;
 
 impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
-    /// Judges a request without a future, if neither its tier nor its key nor the store needs one.
-    ///
-    /// `None` means that nothing was done.
-    pub(crate) fn admit_now(&self, parts: &mut Parts) -> Option<Admission<S>> {
-        if !matches!(self.rules.charging, Charging::Before) {
-            return None;
-        }
+    /// Goes as far as it is possible without a future. Whatever the application told is asked once.
+    pub(crate) fn begin(&self, parts: &mut Parts) -> Start<S> {
         let Some(cost) = self.cost_of(parts) else {
-            return Some(Admission::Exempt);
+            return Start::Judged(Admission::Exempt);
         };
-        let tier = self.rules.tier.tier_now(parts)?;
-        let key = self.key.extract_now(parts)?;
+        let Some(tier) = self.rules.tier.tier_now(parts) else {
+            return Start::Unknown { cost, tier: None };
+        };
+        let Some(key) = self.key.extract_now(parts) else {
+            let tier = Some(tier);
+            return Start::Unknown { cost, tier };
+        };
         let charge = match self.charge(tier, key, cost, parts) {
             ControlFlow::Continue(charge) => charge,
-            ControlFlow::Break(admission) => return Some(admission),
+            ControlFlow::Break(admission) => return Start::Judged(admission),
         };
-        let subject = charge.key.subject();
-        let answer = charge.limiter.hit_n_at_once(subject, charge.cost)?;
-        Some(match answer {
-            Ok(decision) => self.conclude(&decision, &charge, parts),
-            Err(error) => Refusal::unanswered(&error).into(),
-        })
+        if !matches!(self.rules.charging, Charging::Before) {
+            return Start::Known(charge);
+        }
+        match charge
+            .limiter
+            .hit_n_at_once(charge.key.subject(), charge.cost)
+        {
+            Some(Ok(decision)) => Start::Judged(self.conclude(&decision, &charge, parts)),
+            Some(Err(error)) => Start::Judged(Refusal::unanswered(&error).into()),
+            None => Start::Known(charge),
+        }
     }
 
-    /// Judges a request.
-    pub(crate) async fn admit(&self, parts: &mut Parts) -> Admission<S> {
-        let Some(cost) = self.cost_of(parts) else {
-            return Admission::Exempt;
-        };
-        let tier = self.rules.tier.tier(parts).await;
-        let key = self.key.extract(parts).await;
-        let charge = match self.charge(tier, key, cost, parts) {
-            ControlFlow::Continue(charge) => charge,
-            ControlFlow::Break(admission) => return admission,
+    /// Goes the rest of the way.
+    pub(crate) async fn finish(&self, start: Start<S>, parts: &mut Parts) -> Admission<S> {
+        let charge = match start {
+            Start::Judged(admission) => return admission,
+            Start::Known(charge) => charge,
+            Start::Unknown { cost, tier } => {
+                let tier = match tier {
+                    Some(tier) => tier,
+                    None => self.rules.tier.tier(parts).await,
+                };
+                let key = self.key.extract(parts).await;
+                match self.charge(tier, key, cost, parts) {
+                    ControlFlow::Continue(charge) => charge,
+                    ControlFlow::Break(admission) => return admission,
+                }
+            }
         };
         let asked = match &self.rules.charging {
             Charging::Before => self.hit(&charge, parts).await,

@@ -11,7 +11,7 @@ use http::{Request, Response};
 use tollgate_core::Store;
 use tower_service::Service;
 
-use crate::admission::{Admission, Pass};
+use crate::admission::{Admission, Pass, Start};
 use crate::future::ResponseFuture;
 use crate::headers::Advertised;
 use crate::key::KeyExtractor;
@@ -71,23 +71,23 @@ where
 
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         let (mut parts, body) = request.into_parts();
-        let admission = match self.config.admit_now(&mut parts) {
-            Some(Admission::Exempt) => {
+        let start = match self.config.begin(&mut parts) {
+            Start::Judged(Admission::Exempt) => {
                 let request = Request::from_parts(parts, body);
                 return ResponseFuture::serving(self.inner.call(request), None);
             }
-            Some(Admission::Admitted(pass)) if pass.is_plain() => {
+            Start::Judged(Admission::Admitted(pass)) if pass.is_plain() => {
                 let request = Request::from_parts(parts, body);
                 return ResponseFuture::serving(self.inner.call(request), Some(pass.advertised));
             }
-            Some(Admission::Refused(refusal)) => return self.refuse(*refusal, parts),
-            admission => admission,
+            Start::Judged(Admission::Refused(refusal)) => return self.refuse(*refusal, parts),
+            start => start,
         };
         // The instance that was polled ready is the one to call; its clone has to become ready anew.
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
         let config = Arc::clone(&self.config);
-        ResponseFuture::boxed(Box::pin(serve(config, inner, parts, body, admission)))
+        ResponseFuture::boxed(Box::pin(serve(config, inner, parts, body, start)))
     }
 }
 
@@ -127,13 +127,13 @@ async fn answer<B, R: Respond<B>>(
 
 /// Has a request served, where judging it or what comes after takes a future.
 ///
-/// `admission` is what is known so far.
+/// `start` is what is known so far.
 async fn serve<Inner, S, K, R, RequestBody, ResponseBody>(
     config: Arc<Config<S, K, R>>,
     inner: Inner,
     mut parts: Parts,
     body: RequestBody,
-    admission: Option<Admission<S>>,
+    start: Start<S>,
 ) -> Result<Response<ResponseBody>, Inner::Error>
 where
     Inner: Service<Request<RequestBody>, Response = Response<ResponseBody>> + Clone,
@@ -141,11 +141,7 @@ where
     K: KeyExtractor,
     R: Respond<ResponseBody>,
 {
-    let admission = match admission {
-        Some(admission) => admission,
-        None => config.admit(&mut parts).await,
-    };
-    let pass = match admission {
+    let pass = match config.finish(start, &mut parts).await {
         Admission::Admitted(pass) => Some(pass),
         Admission::Exempt => None,
         Admission::Refused(refusal) => {

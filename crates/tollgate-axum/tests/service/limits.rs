@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{get, post};
+use http::request::Parts;
 use reqwest::{Method, Version};
-use tollgate_axum::RateLimitLayer;
-use tollgate_memory::{Algorithm, ManualClock, Policies, Policy, Quota};
+use tollgate_axum::{RateLimitLayer, Tier};
+use tollgate_memory::{Algorithm, Limiter, ManualClock, Policies, Policy, Quota};
+
+use crate::stores::Remote;
 
 use crate::server::{Server, http1, http2, limiter};
 
@@ -177,4 +180,28 @@ async fn a_layer_on_the_whole_router_limits_every_route_and_the_fallback() {
         server.statuses(["/a", "/gone", "/a"]).await,
         [200, 404, 429]
     );
+}
+
+#[tokio::test]
+async fn what_the_application_told_is_asked_once_per_request_however_far_the_store() {
+    let asked: [Arc<AtomicU32>; 4] = Default::default();
+    let count = |which: usize| {
+        let counter = Arc::clone(&asked[which]);
+        move || counter.fetch_add(1, Ordering::SeqCst)
+    };
+    let (cost, skip, tier, key) = (count(0), count(1), count(2), count(3));
+    let layer = RateLimitLayer::new(Limiter::new(Remote::new(), Quota::per_minute(9)))
+        .cost(move |_| u64::from(cost() < 9))
+        .skip(move |_| skip() > 9)
+        .tier(move |_| {
+            tier();
+            Tier::standard()
+        })
+        .key(move |_: &Parts| u64::from(key()) + 1);
+    let app = Router::new()
+        .route("/", get(|| async {}))
+        .route_layer(layer);
+    let server = Server::start(app).await;
+    assert_eq!(server.statuses(["/"; 3]).await, [200; 3]);
+    assert_eq!(asked.map(|asked| asked.load(Ordering::SeqCst)), [3; 4]);
 }
