@@ -417,6 +417,32 @@ impl<'a> PolicyDecision<'a> {
         }
     }
 
+    /// The time until more units are left than now; zero if none are used, `None` if no store answered.
+    ///
+    /// Exact to the microsecond, but for an admitted hit on a sliding log: its verdict does not tell how old the oldest
+    /// entry is, so this is the time until all of them are gone. Never longer than the
+    /// [`retry_after`](Self::retry_after) of a denied hit that fits some time.
+    #[must_use]
+    pub fn more_after(&self) -> Option<Duration> {
+        let Answer::Judged { verdict, at, .. } = self.answer else {
+            return None;
+        };
+        let wanted = self.remaining() + 1;
+        if wanted > self.limit() {
+            return Some(Duration::ZERO);
+        }
+        let micros = match self.policy.rule() {
+            Rule::Bucket(rule) => rule.retry_after(&verdict, at, wanted),
+            Rule::FixedWindow(rule) => rule.retry_after(&verdict, at, wanted),
+            Rule::SlidingWindow(rule) => rule.retry_after(&verdict, at, wanted),
+            Rule::SlidingLog(_) => match verdict.retry_at() {
+                0 => return Some(self.reset_after()),
+                retry_at => Some(retry_at.saturating_sub(at.as_micros())),
+            },
+        };
+        micros.map(Duration::from_micros)
+    }
+
     /// The time until the key is as good as never seen; zero if no store answered.
     #[must_use]
     pub fn reset_after(&self) -> Duration {

@@ -55,19 +55,7 @@ impl Policy {
     /// algorithm has none (the windows and the log).
     pub fn new(name: &str, algorithm: Algorithm, quota: Quota) -> Result<Self> {
         check_name(name)?;
-        if let (
-            Algorithm::FixedWindow | Algorithm::SlidingWindow | Algorithm::SlidingLog,
-            Some(burst),
-        ) = (algorithm, quota.burst())
-        {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                format!(
-                    "a {algorithm} has no burst, but the quota asks for {burst}; \
-                     leave it out or use token-bucket, leaky-bucket or gcra"
-                ),
-            ));
-        }
+        check_burst(algorithm, quota)?;
         Ok(Self {
             rule: rule(algorithm, &quota, None),
             quota,
@@ -107,6 +95,19 @@ impl Policy {
         Ok(Self {
             rule: rule(self.algorithm, &self.quota, Some(utc_offset_minutes)),
             utc_offset_minutes: Some(utc_offset_minutes),
+            ..self
+        })
+    }
+
+    /// The same policy with another quota: everything else stays.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), for a quota with a burst where the algorithm has none.
+    pub fn with_quota(self, quota: Quota) -> Result<Self> {
+        check_burst(self.algorithm, quota)?;
+        Ok(Self {
+            rule: rule(self.algorithm, &quota, self.utc_offset_minutes),
+            quota,
             ..self
         })
     }
@@ -240,6 +241,23 @@ fn check_name(name: &str) -> Result<()> {
             ),
         )),
     }
+}
+
+fn check_burst(algorithm: Algorithm, quota: Quota) -> Result<()> {
+    if let (
+        Algorithm::FixedWindow | Algorithm::SlidingWindow | Algorithm::SlidingLog,
+        Some(burst),
+    ) = (algorithm, quota.burst())
+    {
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!(
+                "a {algorithm} has no burst, but the quota asks for {burst}; \
+                 leave it out or use token-bucket, leaky-bucket or gcra"
+            ),
+        ));
+    }
+    Ok(())
 }
 
 fn rule(algorithm: Algorithm, quota: &Quota, utc_offset_minutes: Option<i32>) -> Rule {

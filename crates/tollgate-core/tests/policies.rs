@@ -159,6 +159,22 @@ fn an_algorithm_is_read_by_its_name_only() {
 }
 
 #[test]
+fn another_quota_leaves_the_rest_of_a_policy_as_it_is() {
+    let daily = fixed_window("10/day")
+        .aligned(120)
+        .unwrap()
+        .on_failure(FailureMode::Closed);
+    let wider = daily.clone().with_quota("20/day".parse().unwrap()).unwrap();
+    assert_eq!(wider.rule().capacity(), 20);
+    assert_eq!(wider.name(), daily.name());
+    assert_eq!(wider.utc_offset_minutes(), Some(120));
+    assert_eq!(wider.failure_mode(), Some(FailureMode::Closed));
+    assert_eq!(wider.with_quota(daily.quota()).unwrap(), daily);
+    let burst = "20/day burst 30".parse().unwrap();
+    assert!(refusal(daily.with_quota(burst)).contains("asks for 30"));
+}
+
+#[test]
 fn a_policy_is_enforced_until_it_is_put_in_shadow_mode_and_says_so() {
     let policy = fixed_window("5/day");
     assert!(!policy.is_shadow());

@@ -126,3 +126,8 @@ pub trait KeyExtractor: Clone + Send + Sync + 'static {
         Named::new(name, self)
     }
 }
+
+/// Runs the examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/keys.md")]
+struct Guide;

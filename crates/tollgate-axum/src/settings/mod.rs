@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tollgate_core::{FailureMode, Policies, Policy};
 
+use crate::headers::Headers;
 use crate::key::ForwardedAddress;
 use fields::Fields;
 
@@ -132,6 +133,17 @@ impl Settings {
             .ipv6_prefix(fields.ipv6_prefix.unwrap_or_default()))
     }
 
+    /// Which headers responses carry; both families where it is left out.
+    #[must_use]
+    pub fn headers(&self) -> Headers {
+        match self.0.headers {
+            None => Headers::default(),
+            Some(families) => Headers::none()
+                .x_rate_limit(families.x_rate_limit)
+                .rate_limit(families.rate_limit),
+        }
+    }
+
     /// What a limiter answers when its store cannot; [`FailureMode::Open`] where it is left out.
     #[must_use]
     pub fn failure_mode(&self) -> FailureMode {
@@ -161,3 +173,8 @@ impl From<Settings> for Fields {
         settings.0
     }
 }
+
+/// Runs the examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/settings.md")]
+struct Guide;

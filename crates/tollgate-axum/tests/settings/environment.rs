@@ -302,8 +302,23 @@ fn the_reason_is_typed() {
     assert!(matches!(**reason, ValueError::NotADuration(_)));
 }
 
+/// Set in the process that another test starts to have an environment of its own.
+const CHILD: &str = "SETTINGS_TEST_CHILD";
+
 #[test]
-fn this_process_has_no_settings_of_its_own() {
-    // Only reads: other threads of this process read the environment as well.
-    assert_eq!(Settings::from_env().unwrap(), Settings::default());
+fn the_environment_of_the_process_is_read() {
+    if std::env::var_os(CHILD).is_some() {
+        let settings = Settings::from_env().unwrap();
+        assert_eq!(settings, file("limit = '7/second'"));
+        return;
+    }
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "environment::the_environment_of_the_process_is_read",
+        ])
+        .env_clear()
+        .envs([(CHILD, "1"), ("TOLLGATE_LIMIT", "7/second")])
+        .status();
+    assert!(status.unwrap().success());
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::extract::ConnectInfo;
-use tollgate_axum::{ForwardedHeader, KeyExtractor, Settings, SettingsError};
+use tollgate_axum::{ForwardedHeader, Headers, KeyExtractor, Settings, SettingsError};
 use tollgate_core::{FailureMode, Policies};
 
 fn settings(text: &str) -> Settings {
@@ -115,6 +115,25 @@ fn a_header_that_nobody_is_trusted_to_write_is_refused() {
         settings("forwarded_header = 'Forwarded'\ntrusted_proxies = 'none'")
             .key()
             .is_ok()
+    );
+}
+
+#[test]
+fn the_families_of_headers_are_those_that_are_named() {
+    let none = Headers::none();
+    assert_eq!(settings("").headers(), Headers::default());
+    assert_eq!(settings("headers = 'none'").headers(), none);
+    assert_eq!(
+        settings("headers = 'ratelimit'").headers(),
+        none.clone().rate_limit(true)
+    );
+    assert_eq!(
+        settings("headers = 'x-ratelimit'").headers(),
+        none.x_rate_limit(true)
+    );
+    assert_eq!(
+        settings("headers = 'x-ratelimit, ratelimit'").headers(),
+        Headers::default()
     );
 }
 

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "tokio")]
 mod acquire;
+mod at_once;
 mod failure;
 mod policies;
 mod reservation;
@@ -57,6 +58,22 @@ impl<S: Store> Limiter<S> {
             policies: policies.into(),
             failure_mode: None,
             clock: None,
+        }
+    }
+
+    /// The same store, failure mode and clock under other policies: those of another tier, say.
+    ///
+    /// Clones the store's handle and nothing else.
+    #[must_use]
+    pub fn with_policies(&self, policies: impl Into<Policies>) -> Self
+    where
+        S: Clone,
+    {
+        Self {
+            store: self.store.clone(),
+            policies: policies.into(),
+            failure_mode: self.failure_mode,
+            clock: self.clock.clone(),
         }
     }
 

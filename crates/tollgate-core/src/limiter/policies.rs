@@ -163,6 +163,18 @@ impl Policies {
         )
     }
 
+    /// The prefix in force.
+    #[must_use]
+    pub fn prefix_name(&self) -> &str {
+        &self.0.prefix
+    }
+
+    /// The scope in force; [`DEFAULT_SCOPE`](Self::DEFAULT_SCOPE) unless one was set.
+    #[must_use]
+    pub fn scope_name(&self) -> &str {
+        &self.0.scope
+    }
+
     /// The policies, in order.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Policy> + '_ {

@@ -9,6 +9,7 @@ mod extremes;
 mod foreign_states;
 mod leaky_queue;
 mod model;
+mod more_after;
 mod never;
 mod play;
 mod quota_changes;

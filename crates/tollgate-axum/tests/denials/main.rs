@@ -1,0 +1,4 @@
+//! Denials: what a client is told that is not let through.
+
+mod documents;
+mod negotiation;
