@@ -1,7 +1,7 @@
-//! The servers that the stores' tests start by themselves.
+//! The servers that tests start by themselves.
 
 use anyhow::Result;
-use tollgate_services::{PgBouncer, RedisProgram, postgres_programs};
+use tollgate_services::{HttpProxy, PgBouncer, RedisProgram, postgres_programs};
 
 use crate::tools;
 
@@ -18,6 +18,12 @@ pub(crate) fn ensure() -> Result<()> {
     }
     if PgBouncer::program().is_err() {
         tools::install_system_package("pgbouncer")?;
+    }
+    if HttpProxy::nginx_program().is_err() {
+        tools::install_system_package("nginx")?;
+    }
+    if HttpProxy::haproxy_program().is_err() {
+        tools::install_system_package("haproxy")?;
     }
     for program in RedisProgram::ALL {
         if program.find().is_err() {

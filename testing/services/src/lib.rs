@@ -3,7 +3,10 @@
 //! Nothing here is skipped silently: where a server's program is missing, starting it is an error that says how to get
 //! the program.
 
+mod haproxy;
+mod http_proxy;
 mod install;
+mod nginx;
 mod pgbouncer;
 mod port;
 mod postgres;
@@ -13,6 +16,7 @@ mod redis;
 mod redis_cluster;
 mod redis_sentinel;
 
+pub use http_proxy::{Forwarding, ForwardingHeader, HttpProxy};
 pub use install::install;
 pub use pgbouncer::PgBouncer;
 pub use port::free_port;
