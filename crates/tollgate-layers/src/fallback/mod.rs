@@ -42,8 +42,8 @@ use stand_in::StandIn;
 ///   are charged when they are handed back, so that they may count for up to one period longer;
 /// - a bucket keeps its bound (the burst, and the refill) over any time that begins in the outage.
 ///
-/// Debts are handed back by the process that has them, with its next call for the key. Until then others do
-/// not see them: they may admit up to that share more.
+/// Debts are handed back by the process that has them, with its next call for the key. Until then other processes do
+/// not see them: what they are admitted meanwhile may be up to that share more.
 ///
 /// **A debt is paid once**, however many calls race. The others wait for the payment, or judge by the stand-in if it
 /// fails. Whether the store is back is asked by a peek first. A payment that certainly charged nothing stays owed. One

@@ -4,6 +4,7 @@
 
 mod hand_back;
 mod modes;
+mod promises;
 mod settling;
 mod share;
 mod standing_in;

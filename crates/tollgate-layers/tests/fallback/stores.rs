@@ -52,8 +52,13 @@ pub(crate) struct Switched {
 
 impl Switched {
     pub(crate) fn new(clock: &ManualClock) -> Self {
+        Self::over(memory(clock))
+    }
+
+    /// A line of its own to a store that others reach by theirs.
+    pub(crate) fn over(store: Memory) -> Self {
         Self {
-            store: memory(clock),
+            store,
             health: Arc::default(),
             calls: Arc::default(),
             settled: Arc::default(),
