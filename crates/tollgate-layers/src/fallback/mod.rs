@@ -40,6 +40,7 @@ use stand_in::StandIn;
 ///   those stand-ins whose charges have been handed back;
 /// - of a window aligned to the calendar, in no window; of other windows, in no window of the store, to which the units
 ///   are charged when they are handed back, so that they may count for up to one period longer;
+/// - a sliding window counts them as charged when they were handed back, and estimates as it always does;
 /// - a bucket keeps its bound (the burst, and the refill) over any time that begins in the outage.
 ///
 /// Debts are handed back by the process that has them, with its next call for the key. Until then other processes do
