@@ -156,9 +156,11 @@ impl<S: Store, C: Clock> DenyCache<S, C> {
             known.extend(denial);
         }
         if let Some((now, verdicts)) = answer(batch.checks(), &known, moment) {
-            return Ok(
-                Verdicts::many(now, verdicts.into_vec().into()).with_source(Source::DenyCache)
-            );
+            let verdicts = match verdicts[..] {
+                [verdict] => Verdicts::one(now, verdict),
+                _ => Verdicts::many(now, verdicts.into_vec().into()),
+            };
+            return Ok(verdicts.with_source(Source::DenyCache));
         }
         Err(Question {
             denials: &self.denials,

@@ -21,7 +21,7 @@ pub struct DenyCacheOptions {
 }
 
 impl DenyCacheOptions {
-    /// The most keys remembered unless set: some 30 MB when all of them are in use.
+    /// The most keys remembered unless set: some 45 MB when all of them are denied.
     pub const CAPACITY: u64 = 100_000;
     /// How long a denial answers unless set: one second.
     ///

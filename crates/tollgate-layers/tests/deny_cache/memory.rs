@@ -1,12 +1,16 @@
 //! What is remembered is bounded, and options out of range are refused.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use allocation_counter::measure;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
-use tollgate_core::{Algorithm, ErrorKind, Limiter, ManualClock, Policy, Quota, Source};
+use tollgate_core::{
+    Algorithm, Batch, ErrorKind, Limiter, ManualClock, Policy, Quota, SharedStore, Source, Store,
+};
 use tollgate_layers::{DenyCache, DenyCacheOptions};
 
-use crate::stores::memory;
+use crate::stores::{Counter, hit, memory};
 
 #[test]
 fn a_flood_of_denied_keys_keeps_to_the_capacity_and_is_counted() {
@@ -51,16 +55,38 @@ fn a_flood_of_denied_keys_keeps_to_the_capacity_and_is_counted() {
 
 #[test]
 fn a_shared_store_is_answered_from_memory_without_a_future() {
-    use tollgate_core::{SharedStore, Store};
     let clock = ManualClock::default();
-    let counter = crate::stores::Counter::new(Algorithm::Gcra, Quota::per_hour(1));
-    let cache = std::sync::Arc::new(DenyCache::new(memory(&clock)));
-    let shared = SharedStore::new(std::sync::Arc::clone(&cache));
+    let counter = Counter::new(Algorithm::Gcra, Quota::per_hour(1));
+    let cache = Arc::new(DenyCache::new(memory(&clock)));
+    let shared = SharedStore::new(Arc::clone(&cache));
     counter.hit(&shared, 1);
     counter.hit(&shared, 1);
-    let check = counter.check(crate::stores::hit(1));
-    let answer = cache.apply_now(&tollgate_core::Batch::of_one(&check));
+    let check = counter.check(hit(1));
+    let answer = cache.apply_now(&Batch::of_one(&check));
     assert_eq!(answer.unwrap().unwrap().source(), Source::DenyCache);
+}
+
+#[test]
+fn an_admitted_hit_and_a_denial_from_memory_touch_no_heap() {
+    let clock = ManualClock::default();
+    let cache = DenyCache::new(memory(&clock)).clock(clock);
+    let counter = Counter::new(Algorithm::TokenBucket, Quota::per_hour(100));
+    // The least of ten, since now and then one of them does the chores of the stores inside.
+    let allocations = |source, allowed| {
+        let mut least = u64::MAX;
+        for _ in 0..10 {
+            let calls = measure(|| {
+                let answer = counter.hit(&cache, 1);
+                assert_eq!((answer.source(), answer.is_allowed()), (source, allowed));
+            });
+            least = least.min(calls.count_total);
+        }
+        least
+    };
+    assert_eq!(allocations(Source::Store, true), 0);
+    assert!(counter.hit(&cache, 90).is_allowed());
+    assert!(!counter.hit(&cache, 1).is_allowed());
+    assert_eq!(allocations(Source::DenyCache, false), 0);
 }
 
 #[test]
