@@ -1,7 +1,9 @@
 //! A charge of the stand-in is settled with the stand-in until it is handed back, and with the store afterwards.
 
 use futures::executor::block_on;
-use tollgate_core::{Algorithm, Batch, Cost, Op, Quota, Settlement, Source, Store, Verdicts};
+use tollgate_core::{
+    Algorithm, Batch, Cost, Limiter, Op, Quota, Settlement, Source, Store, Verdicts,
+};
 
 use crate::stores::{Counter, Health, Standing, hit, peek, setting};
 
@@ -157,4 +159,36 @@ fn a_settlement_beside_a_hit_is_not_made_by_half() {
     let checks = [one.check(settlement(&charge, 10, 4)), other.check(hit(1))];
     assert!(block_on(standing.apply(Batch::new(&checks).unwrap())).is_err());
     assert_eq!(standing.debts(), 0);
+}
+
+#[test]
+fn a_limiter_settles_each_receipt_where_it_was_charged() {
+    let (_, store, standing) = setting();
+    let limiter = Limiter::new(standing, Quota::per_hour(40));
+    let remaining = || block_on(limiter.peek("someone")).unwrap().remaining();
+    let reserve = |units| {
+        let reservation = block_on(limiter.reserve("someone", units)).unwrap();
+        reservation.into_receipt().unwrap()
+    };
+    let before = reserve(20);
+    store.set(Health::Away);
+    let (first, second) = (reserve(4), reserve(4));
+    assert_eq!(first.source(), Source::Fallback);
+    let settled = block_on(limiter.settle(first, 1)).unwrap();
+    assert_eq!(
+        (settled.source, settled.limit, settled.remaining),
+        (Source::Fallback, 10, 5)
+    );
+    assert!(block_on(limiter.settle(before, 0)).is_err());
+    store.set(Health::Up);
+    assert_eq!(
+        remaining(),
+        15,
+        "twenty by the store, and one and four by the stand-in"
+    );
+    let settled = block_on(limiter.settle(second, 0)).unwrap();
+    assert_eq!(
+        (settled.source, settled.limit, settled.remaining),
+        (Source::Store, 40, 19)
+    );
 }
