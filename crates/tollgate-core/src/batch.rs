@@ -1,6 +1,6 @@
 //! Batches: several checks judged at one instant, all charged or none.
 
-use crate::algorithm::{Op, State, Verdict};
+use crate::algorithm::{Op, Rule, State, Verdict};
 use crate::decision::Source;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
@@ -31,6 +31,7 @@ pub struct Batch<'a> {
     checks: &'a [Check<'a>],
     at: Option<Timestamp>,
     failure_mode: Option<FailureMode>,
+    charged_by: Source,
 }
 
 impl<'a> Batch<'a> {
@@ -71,6 +72,7 @@ impl<'a> Batch<'a> {
             checks,
             at: None,
             failure_mode: None,
+            charged_by: Source::Store,
         })
     }
 
@@ -82,6 +84,7 @@ impl<'a> Batch<'a> {
             checks: std::slice::from_ref(check),
             at: None,
             failure_mode: None,
+            charged_by: Source::Store,
         }
     }
 
@@ -104,6 +107,24 @@ impl<'a> Batch<'a> {
             failure_mode,
             ..self
         }
+    }
+
+    /// Says who charged what the batch settles; the store unless set.
+    ///
+    /// A store takes no notice: it is for wrappers that charge in place of one.
+    #[must_use]
+    #[inline]
+    pub const fn charged_by(self, source: Source) -> Self {
+        Self {
+            charged_by: source,
+            ..self
+        }
+    }
+
+    /// Who charged what the batch settles.
+    #[must_use]
+    pub const fn settles_charges_of(&self) -> Source {
+        self.charged_by
     }
 
     /// What is to be answered for `check` should the store fail; `None` if neither policy nor limiter say.
@@ -176,6 +197,15 @@ pub struct Verdicts {
 enum List {
     One(Verdict),
     Many(Box<[Verdict]>),
+    /// Boxed, since it is rare and every answer is as wide as the widest.
+    Substituted(Box<Substituted>),
+}
+
+/// Verdicts by other rules than the policies' own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Substituted {
+    verdicts: Box<[Verdict]>,
+    rules: Box<[Rule]>,
 }
 
 impl Verdicts {
@@ -205,6 +235,32 @@ impl Verdicts {
         }
     }
 
+    /// The answers of a stand-in that judged each check by another rule than its policy's own.
+    ///
+    /// What a [`Decision`](crate::Decision) says of limit, remaining and waiting follows from these rules.
+    ///
+    /// # Panics
+    /// If there are not as many rules as verdicts.
+    #[must_use]
+    pub fn by_rules(at: Timestamp, verdicts: Box<[Verdict]>, rules: Box<[Rule]>) -> Self {
+        assert_eq!(verdicts.len(), rules.len(), "every verdict has its rule");
+        Self {
+            at,
+            source: Source::Fallback,
+            allowed: verdicts.iter().all(Verdict::is_allowed),
+            list: List::Substituted(Box::new(Substituted { verdicts, rules })),
+        }
+    }
+
+    /// The rule that the check at `index` was judged by, where it is not its policy's own.
+    #[must_use]
+    pub fn rule(&self, index: usize) -> Option<&Rule> {
+        match &self.list {
+            List::One(_) | List::Many(_) => None,
+            List::Substituted(list) => list.rules.get(index),
+        }
+    }
+
     /// Says which part of the store answered.
     #[must_use]
     pub fn with_source(self, source: Source) -> Self {
@@ -231,6 +287,7 @@ impl Verdicts {
         match &self.list {
             List::One(verdict) => std::slice::from_ref(verdict),
             List::Many(verdicts) => verdicts,
+            List::Substituted(list) => &list.verdicts,
         }
     }
 

@@ -152,29 +152,24 @@ impl<'a> Decision<'a> {
 
     fn nth(&self, index: usize) -> PolicyDecision<'a> {
         let policy = &self.policies.bound()[index].policy;
-        let answer = match self.on(index) {
-            Ok((verdict, verdicts)) => Answer::Judged {
-                verdict,
-                at: verdicts.at(),
-                charged: if self.charges && verdicts.is_allowed() {
-                    self.cost.get()
-                } else {
-                    0
-                },
+        match self.on(index) {
+            Ok((place, verdicts)) => {
+                let charged = self.charges && verdicts.is_allowed();
+                PolicyDecision::from_verdicts(policy, verdicts, place, self.cost, charged)
+            }
+            Err(mode) => PolicyDecision {
+                policy,
+                rule: *policy.rule(),
+                answer: Answer::Assumed(mode),
+                cost: self.cost,
             },
-            Err(mode) => Answer::Assumed(mode),
-        };
-        PolicyDecision {
-            policy,
-            answer,
-            cost: self.cost,
         }
     }
 
-    /// The store's verdict on one policy, with the answer it came in; else what is assumed.
-    fn on(&self, index: usize) -> Result<(Verdict, &Verdicts), FailureMode> {
+    /// The place of one policy in the store's answer, and that answer; else what is assumed.
+    fn on(&self, index: usize) -> Result<(usize, &Verdicts), FailureMode> {
         match &self.outcome {
-            Outcome::Judged(verdicts) => Ok((verdicts.as_slice()[index], verdicts)),
+            Outcome::Judged(verdicts) => Ok((index, verdicts)),
             Outcome::Unusual(unusual) => unusual.on(self.policies, index),
         }
     }
@@ -187,11 +182,11 @@ impl<'a> Decision<'a> {
     pub(crate) fn charges(&self) -> impl Iterator<Item = Charge> + '_ {
         let places = (0..self.policies.len()).filter(|_| self.charges);
         places.filter_map(|policy| {
-            let (verdict, verdicts) = self.on(policy).ok()?;
+            let (place, verdicts) = self.on(policy).ok()?;
             verdicts.is_allowed().then(|| Charge {
                 policy,
                 at: verdicts.at(),
-                mark: verdict.mark(),
+                mark: verdicts.as_slice()[place].mark(),
                 source: verdicts.source(),
             })
         })
@@ -316,6 +311,8 @@ pub(crate) struct Charge {
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyDecision<'a> {
     policy: &'a Policy,
+    /// The policy's own, or that of its stand-in.
+    rule: Rule,
     answer: Answer,
     cost: Cost,
 }
@@ -342,9 +339,40 @@ impl<'a> PolicyDecision<'a> {
         cost: Cost,
         charged: bool,
     ) -> Self {
+        Self::under(policy, *policy.rule(), verdict, at, cost, charged)
+    }
+
+    /// The decision that follows from the verdict at `index`, under the rule that it was judged by.
+    ///
+    /// As [`from_verdict`](Self::from_verdict), also where a stand-in judged by a rule of its own.
+    ///
+    /// # Panics
+    /// If there are not as many verdicts.
+    #[must_use]
+    pub fn from_verdicts(
+        policy: &'a Policy,
+        verdicts: &Verdicts,
+        index: usize,
+        cost: Cost,
+        charged: bool,
+    ) -> Self {
+        let rule = *verdicts.rule(index).unwrap_or(policy.rule());
+        let verdict = verdicts.as_slice()[index];
+        Self::under(policy, rule, verdict, verdicts.at(), cost, charged)
+    }
+
+    const fn under(
+        policy: &'a Policy,
+        rule: Rule,
+        verdict: Verdict,
+        at: Timestamp,
+        cost: Cost,
+        charged: bool,
+    ) -> Self {
         let charged = if charged { cost.get() } else { 0 };
         Self {
             policy,
+            rule,
             answer: Answer::Judged {
                 verdict,
                 at,
@@ -376,21 +404,20 @@ impl<'a> PolicyDecision<'a> {
     }
 
     /// The most units this policy lets through at once: its burst, or its limit.
+    ///
+    /// Where a stand-in judged by a share of the quota, it is the share's.
     #[must_use]
     pub const fn limit(&self) -> u64 {
-        self.policy.rule().capacity()
+        self.rule.capacity()
     }
 
     /// Units left; never more than [`limit`](Self::limit).
     #[must_use]
     pub fn remaining(&self) -> u64 {
         match self.answer {
-            Answer::Judged { verdict, at, .. } => match self.policy.rule() {
-                Rule::Bucket(rule) => rule.remaining(&verdict),
-                Rule::FixedWindow(rule) => rule.remaining(&verdict),
-                Rule::SlidingWindow(rule) => rule.remaining(&verdict, at),
-                Rule::SlidingLog(rule) => rule.remaining(&verdict),
-            },
+            Answer::Judged { verdict, at, .. } => {
+                self.limit().saturating_sub(self.rule.used(&verdict, at))
+            }
             Answer::Assumed(FailureMode::Open) => self.limit(),
             Answer::Assumed(FailureMode::Closed | FailureMode::Fallback) => 0,
         }
@@ -406,7 +433,7 @@ impl<'a> PolicyDecision<'a> {
         }
         let cost = self.cost.get();
         match self.answer {
-            Answer::Judged { verdict, at, .. } => match self.policy.rule() {
+            Answer::Judged { verdict, at, .. } => match &self.rule {
                 Rule::Bucket(rule) => rule.retry_after(&verdict, at, cost),
                 Rule::FixedWindow(rule) => rule.retry_after(&verdict, at, cost),
                 Rule::SlidingWindow(rule) => rule.retry_after(&verdict, at, cost),
@@ -431,7 +458,7 @@ impl<'a> PolicyDecision<'a> {
         if wanted > self.limit() {
             return Some(Duration::ZERO);
         }
-        let micros = match self.policy.rule() {
+        let micros = match &self.rule {
             Rule::Bucket(rule) => rule.retry_after(&verdict, at, wanted),
             Rule::FixedWindow(rule) => rule.retry_after(&verdict, at, wanted),
             Rule::SlidingWindow(rule) => rule.retry_after(&verdict, at, wanted),
@@ -449,7 +476,7 @@ impl<'a> PolicyDecision<'a> {
         let Answer::Judged { verdict, at, .. } = self.answer else {
             return Duration::ZERO;
         };
-        Duration::from_micros(match self.policy.rule() {
+        Duration::from_micros(match &self.rule {
             Rule::Bucket(rule) => rule.reset_after(verdict.level(), at),
             Rule::FixedWindow(rule) => rule.reset_after(&verdict, at),
             Rule::SlidingWindow(rule) => rule.reset_after(&verdict.windows(), at),
@@ -469,7 +496,7 @@ impl<'a> PolicyDecision<'a> {
     /// How long an admitted hit should wait so that hits leave at the steady rate; zero but for leaky buckets.
     #[must_use]
     pub fn delay(&self) -> Duration {
-        match (self.policy.algorithm(), self.policy.rule(), self.answer) {
+        match (self.policy.algorithm(), &self.rule, self.answer) {
             (
                 Algorithm::LeakyBucket,
                 Rule::Bucket(rule),

@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tollgate_core::{
-    Algorithm, Batch, Check, Cost, ErrorKind, Key, Op, Policy, Quota, Settlement, Space, State,
-    Timestamp, Verdict,
+    Algorithm, Batch, Check, Cost, ErrorKind, Key, Op, Policy, PolicyDecision, Quota, Settlement,
+    Source, Space, State, Timestamp, Verdict, Verdicts,
 };
 
 const START: u64 = 1_700_000_000_000_000;
@@ -232,4 +232,41 @@ fn a_batch_is_judged_by_the_stores_clock_unless_it_names_an_instant() {
             .instant(),
         None
     );
+}
+
+#[test]
+fn verdicts_by_other_rules_carry_them_and_their_decisions_follow_from_them() {
+    let whole = policy(Algorithm::TokenBucket, 0);
+    let share = Policy::from(Quota::per_second(2));
+    let verdict = share.rule().step(&mut None, at(0), Op::Hit(Cost::ONE));
+
+    let verdicts = Verdicts::by_rules(at(0), [verdict].into(), [*share.rule()].into());
+
+    assert_eq!(verdicts.source(), Source::Fallback);
+    assert_eq!(verdicts.as_slice(), [verdict]);
+    assert_eq!(verdicts.rule(0), Some(share.rule()));
+    assert_eq!(verdicts.rule(1), None);
+    let decision = PolicyDecision::from_verdicts(&whole, &verdicts, 0, Cost::ONE, true);
+    assert_eq!((decision.limit(), decision.remaining()), (2, 1));
+    assert_eq!(decision.policy(), &whole);
+
+    let own = Verdicts::one(at(0), verdict);
+    assert_eq!(own.rule(0), None);
+    let decision = PolicyDecision::from_verdicts(&whole, &own, 0, Cost::ONE, true);
+    assert_eq!(decision.limit(), 10);
+}
+
+#[test]
+fn a_batch_says_who_charged_what_it_settles() {
+    let policy = policy(Algorithm::TokenBucket, 0);
+    let space = Space::new("", "", &policy);
+    let check = Check {
+        key: Key::new(&space, b"someone").expect("not empty"),
+        policy: &policy,
+        op: Op::Peek(Cost::ONE),
+    };
+    let batch = Batch::of_one(&check);
+    assert_eq!(batch.settles_charges_of(), Source::Store);
+    let batch = batch.charged_by(Source::Fallback).at(Some(at(0)));
+    assert_eq!(batch.settles_charges_of(), Source::Fallback);
 }

@@ -5,10 +5,15 @@
 
 mod blocking;
 mod breaker;
+mod deny_cache;
+mod fallback;
+mod owned_key;
 mod timeout;
 
 pub use blocking::Blocking;
 pub use breaker::{Breaker, BreakerOptions, BreakerState};
+pub use deny_cache::{DenyCache, DenyCacheOptions, MonotonicClock};
+pub use fallback::{Fallback, Share};
 pub use timeout::Timeout;
 
 /// What a store is called in errors, events and metrics unless it has been given a name.

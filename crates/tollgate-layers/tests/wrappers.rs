@@ -3,7 +3,7 @@
 mod support;
 
 use support::kit::{Outages, passes_the_kit};
-use tollgate_layers::{Breaker, Timeout};
+use tollgate_layers::{Breaker, DenyCache, Fallback, Share, Timeout};
 
 #[test]
 fn a_breaker_passes_the_kit() {
@@ -19,5 +19,17 @@ fn a_timeout_passes_the_kit() {
 fn a_breaker_around_a_timeout_passes_the_kit() {
     passes_the_kit(Outages::AreErrors, |store| {
         Breaker::new(Timeout::new(store))
+    });
+}
+
+#[test]
+fn a_deny_cache_passes_the_kit() {
+    passes_the_kit(Outages::AreErrors, DenyCache::new);
+}
+
+#[test]
+fn a_fallback_passes_the_kit() {
+    passes_the_kit(Outages::AreAnswered, |store| {
+        Fallback::new(store, Share::WHOLE)
     });
 }

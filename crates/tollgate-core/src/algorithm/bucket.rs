@@ -191,10 +191,6 @@ impl BucketRule {
         level.saturating_sub(unused.min(undrained))
     }
 
-    pub(crate) fn remaining(&self, verdict: &Verdict) -> u64 {
-        self.full.saturating_sub(verdict.level()) / self.unit
-    }
-
     /// Microseconds from `at` until a hit of `cost` fits; `None` if it never will.
     pub(crate) fn retry_after(&self, verdict: &Verdict, at: Timestamp, cost: u64) -> Option<u64> {
         if cost > self.capacity {

@@ -129,10 +129,6 @@ impl FixedWindowRule {
         state.count <= self.limit && cost <= self.limit - state.count
     }
 
-    pub(crate) fn remaining(&self, verdict: &Verdict) -> u64 {
-        self.limit.saturating_sub(verdict.count())
-    }
-
     /// Microseconds from `at` until a denied hit of `cost` fits; `None` if it never will.
     pub(crate) fn retry_after(&self, verdict: &Verdict, at: Timestamp, cost: u64) -> Option<u64> {
         // What does not fit into this window fits into the next one.

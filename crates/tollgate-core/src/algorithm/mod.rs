@@ -239,6 +239,35 @@ impl Rule {
         }
     }
 
+    /// Units that count against the capacity, rounded up: what a `verdict` at `at` has left is the rest.
+    ///
+    /// More than the capacity where a settlement has charged past it, or where the quota has become smaller.
+    #[must_use]
+    pub fn used(&self, verdict: &Verdict, at: Timestamp) -> u64 {
+        match self {
+            Self::Bucket(rule) => verdict.level().div_ceil(rule.unit()),
+            Self::FixedWindow(_) | Self::SlidingLog(_) => verdict.count(),
+            Self::SlidingWindow(rule) => rule.estimate(&verdict.windows(), at),
+        }
+    }
+
+    /// The state that a hit judged at `at` has left behind, as its `verdict` tells; `None` for a key as good as new.
+    ///
+    /// From `at` on it is answered as the state in the store is, if nobody else charges or settles. Of a sliding log
+    /// it is always `None`: a verdict does not tell when each of its hits was made.
+    #[must_use]
+    pub fn state_behind(&self, verdict: &Verdict, at: Timestamp) -> Option<State> {
+        match self {
+            Self::Bucket(rule) => Some(State::Bucket(rule.at_level(verdict.level(), at))),
+            Self::FixedWindow(_) => {
+                let (start, count) = (verdict.window_start()?, verdict.count());
+                Some(State::FixedWindow(FixedWindowState { start, count }))
+            }
+            Self::SlidingWindow(_) => Some(State::SlidingWindow(verdict.windows())),
+            Self::SlidingLog(_) => None,
+        }
+    }
+
     /// The most one hit can ever take: a higher cost is denied as *never*.
     #[must_use]
     pub const fn capacity(&self) -> u64 {

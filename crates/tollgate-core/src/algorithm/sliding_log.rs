@@ -243,10 +243,6 @@ impl SlidingLogRule {
             .map_or(0, |entry| self.expiry(entry.at, now))
     }
 
-    pub(crate) fn remaining(&self, verdict: &Verdict) -> u64 {
-        self.limit.saturating_sub(verdict.count())
-    }
-
     /// Microseconds from `at` until a hit of `cost` fits; `None` if it never will.
     pub(crate) fn retry_after(&self, verdict: &Verdict, at: Timestamp, cost: u64) -> Option<u64> {
         (cost <= self.limit).then(|| verdict.retry_at().saturating_sub(at.as_micros()))

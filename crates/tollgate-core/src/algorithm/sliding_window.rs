@@ -91,7 +91,7 @@ impl SlidingWindowRule {
         u64::try_from(product / u128::from(self.period)).unwrap_or(previous)
     }
 
-    fn estimate(&self, state: &SlidingWindowState, now: Timestamp) -> u64 {
+    pub(crate) fn estimate(&self, state: &SlidingWindowState, now: Timestamp) -> u64 {
         let gone = now.as_micros().saturating_sub(state.start.as_micros());
         self.weight(state.previous, gone)
             .saturating_add(state.count)
@@ -129,11 +129,6 @@ impl SlidingWindowRule {
 
     fn admits(&self, state: &SlidingWindowState, now: Timestamp, cost: u64) -> bool {
         cost <= self.limit && self.estimate(state, now) <= self.limit - cost
-    }
-
-    pub(crate) fn remaining(&self, verdict: &Verdict, at: Timestamp) -> u64 {
-        self.limit
-            .saturating_sub(self.estimate(&verdict.windows(), at))
     }
 
     /// Microseconds from `at` until a hit of `cost` fits; `None` if it never will.

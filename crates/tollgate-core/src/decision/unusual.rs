@@ -1,6 +1,5 @@
 //! Decisions that take more than one answer of the store: policies in shadow mode, and a store that failed.
 
-use crate::algorithm::Verdict;
 use crate::batch::Verdicts;
 use crate::decision::{Decision, Outcome, PolicyDecision, Source};
 use crate::error::{Error, Result};
@@ -63,12 +62,12 @@ impl Unusual {
         }
     }
 
-    /// The verdict on the policy in place `index` of all, with the answer it came in; else what is assumed.
+    /// The place of the policy in place `index` of all in the store's answer, and that answer; else what is assumed.
     pub(super) fn on(
         &self,
         policies: &Policies,
         index: usize,
-    ) -> Result<(Verdict, &Verdicts), FailureMode> {
+    ) -> Result<(usize, &Verdicts), FailureMode> {
         let bound = policies.bound();
         let policy = &bound[index].policy;
         let before = bound[..index].iter().map(|bound| bound.policy.is_shadow());
@@ -77,12 +76,12 @@ impl Unusual {
             .count();
         if policy.is_shadow() {
             return match self.shadows.get(place) {
-                Some(Some(Ok(verdicts))) => Ok((verdicts.as_slice()[0], verdicts)),
+                Some(Some(Ok(verdicts))) => Ok((0, verdicts)),
                 _ => Err(FailureMode::Open),
             };
         }
         match &self.enforced {
-            Enforced::Judged(verdicts) => Ok((verdicts.as_slice()[place], verdicts)),
+            Enforced::Judged(verdicts) => Ok((place, verdicts)),
             Enforced::Failed { mode, .. } => Err(policy.failure_mode_or(*mode)),
             Enforced::None => Err(FailureMode::Open),
         }

@@ -148,13 +148,16 @@ impl<S: Store> Limiter<S> {
         let checks = receipt.corrections(false, actual)?.into_iter().flatten();
         let checks: Vec<_> = checks.collect();
         let enforced = match self.batch(&checks)? {
-            Some(batch) => Some(counted(self.store.apply(batch).await, checks.len())?),
+            Some(batch) => {
+                let batch = batch.charged_by(receipt.source);
+                Some(counted(self.store.apply(batch).await, checks.len())?)
+            }
             None => None,
         };
         let mut shadows = Vec::new();
         for check in receipt.corrections(true, actual)? {
             shadows.push(match check {
-                Some(check) => Some(self.ask_alone(&check).await),
+                Some(check) => Some(self.ask_alone(&check, receipt.source).await),
                 None => None,
             });
         }

@@ -2,7 +2,7 @@
 
 use crate::algorithm::Op;
 use crate::batch::{Batch, Check, Verdicts};
-use crate::decision::{Decision, ShadowAnswer};
+use crate::decision::{Decision, ShadowAnswer, Source};
 use crate::error::Result;
 use crate::limiter::{Limiter, counted};
 use crate::store::{InProcessStore, Store};
@@ -20,14 +20,15 @@ impl<S: Store> Limiter<S> {
         };
         let mut shadows = Vec::new();
         for check in self.shadow_checks(subject, op, enforced.as_ref())? {
-            shadows.push(Some(self.ask_alone(&check).await));
+            shadows.push(Some(self.ask_alone(&check, Source::Store).await));
         }
         Ok(self.with_shadows(enforced, shadows, op))
     }
 
-    /// Asks about one policy in a call of its own.
-    pub(super) async fn ask_alone(&self, check: &Check<'_>) -> Result<Verdicts> {
-        counted(self.store.apply(self.timed(Batch::of_one(check))).await, 1)
+    /// Asks about one policy in a call of its own. What is settled was charged by `source`.
+    pub(super) async fn ask_alone(&self, check: &Check<'_>, source: Source) -> Result<Verdicts> {
+        let batch = self.timed(Batch::of_one(check)).charged_by(source);
+        counted(self.store.apply(batch).await, 1)
     }
 
     fn with_shadows(

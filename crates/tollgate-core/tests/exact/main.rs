@@ -2,6 +2,7 @@
 
 mod against_the_model;
 mod agreement;
+mod behind_a_verdict;
 mod bursts;
 mod clock_steps;
 mod draw;
