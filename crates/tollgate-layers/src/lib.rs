@@ -5,10 +5,12 @@
 
 mod blocking;
 mod breaker;
+mod instrumented;
 mod timeout;
 
 pub use blocking::Blocking;
 pub use breaker::{Breaker, BreakerOptions, BreakerState};
+pub use instrumented::{Instrumented, SubjectLogging, observe_memory};
 pub use timeout::Timeout;
 
 /// What a store is called in errors, events and metrics unless it has been given a name.
