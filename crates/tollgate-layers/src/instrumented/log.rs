@@ -92,3 +92,13 @@ pub(super) fn permanent(store: &'static str, words: &Words<'_>) {
     let kind = kind_name(words.error.kind());
     tracing::error!(store, kind, error = %words, "the store's trouble does not pass by itself; somebody has to look at it");
 }
+
+/// Policies are told apart no longer.
+#[cold]
+pub(super) fn too_many_policies(store: &'static str, policy: &'static str) {
+    tracing::warn!(
+        store,
+        policy,
+        "there are more policies than metrics can tell apart; from now on new ones are counted together"
+    );
+}

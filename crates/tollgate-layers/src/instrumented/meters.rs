@@ -7,9 +7,9 @@ use metrics::{Counter, Histogram, Recorder};
 use tollgate_core::{Check, ErrorKind, Source};
 
 use super::labels::{KINDS, SOURCES, Verb, kind_place, source_place};
-use super::names;
 use super::recorder::{counter, histogram, with_installed};
 use super::table::Table;
+use super::{log, names};
 
 /// Everything that is counted for one store.
 pub(super) struct Meters {
@@ -83,7 +83,10 @@ impl Meters {
             return Some(meters);
         }
         let fetched = with_installed(|recorder| fetch(recorder, REST, REST))?;
-        Some(self.rest.get_or_init(|| fetched))
+        if self.rest.set(fetched).is_ok() {
+            log::too_many_policies(self.store, REST);
+        }
+        self.rest.get()
     }
 }
 

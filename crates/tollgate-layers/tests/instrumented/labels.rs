@@ -6,8 +6,9 @@ use metrics_util::debugging::DebuggingRecorder;
 use proptest::prelude::*;
 use tollgate_core::{ErrorKind, Limiter, ManualClock};
 use tollgate_layers::{Instrumented, SubjectLogging};
+use tracing::Level;
 
-use crate::support::{Fault, Faulty, counted, expected, memory, policy, spelled};
+use crate::support::{Fault, Faulty, Lines, at, counted, expected, memory, policy, spelled};
 
 /// Every series there is after hits of all sorts on `subject`.
 fn series(subject: &[u8]) -> BTreeSet<String> {
@@ -80,19 +81,22 @@ fn scopes_are_a_label_only_on_request() {
 }
 
 #[test]
-fn policies_beyond_the_256th_are_counted_together() {
-    let counts = counted(|| {
+fn policies_beyond_the_256th_are_counted_together_and_told_of_once() {
+    let hits = || {
         let store = Instrumented::new(memory(&ManualClock::default()));
         for index in 0..300 {
             let limiter = Limiter::new(store.clone(), policy(&format!("p{index}"), "9/minute"));
             let _ = limiter.hit_now("a").unwrap();
         }
-    });
+    };
+    let mut lines = Vec::new();
+    let counts = counted(|| lines = Lines::of(hits));
     let allowed =
         |policy| format!("tollgate_requests_total{{store=store,policy={policy},outcome=allowed}}");
     assert_eq!(counts[&allowed("(other)")], 44);
     assert_eq!(counts[&allowed("p255")], 1);
     assert!(!counts.contains_key(&allowed("p256")));
+    assert_eq!(at(Level::WARN, &lines).len(), 1);
 }
 
 #[test]
