@@ -3,7 +3,7 @@
 mod support;
 
 use support::kit::{Outages, passes_the_kit};
-use tollgate_layers::{Breaker, Timeout};
+use tollgate_layers::{Breaker, Instrumented, Timeout};
 
 #[test]
 fn a_breaker_passes_the_kit() {
@@ -20,4 +20,9 @@ fn a_breaker_around_a_timeout_passes_the_kit() {
     passes_the_kit(Outages::AreErrors, |store| {
         Breaker::new(Timeout::new(store))
     });
+}
+
+#[test]
+fn an_instrumented_store_passes_the_kit() {
+    passes_the_kit(Outages::AreErrors, Instrumented::new);
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use quanta::Instant;
 use tollgate_core::{
-    Batch, Capabilities, Check, Error, FailureMode, Key, Op, PolicyDecision, Result, Source,
-    Timestamp, Verdict, Verdicts,
+    Batch, Capabilities, Check, Error, ErrorKind, FailureMode, Key, Op, PolicyDecision, Result,
+    Source, Timestamp, Verdict, Verdicts,
 };
 
 use super::call::Call;
@@ -93,9 +93,15 @@ impl Watch {
         capabilities: Capabilities,
     ) -> Outcome {
         match answer {
-            Ok(verdicts) => {
+            Ok(verdicts) if verdicts.as_slice().len() == batch.checks().len() => {
                 self.verdicts(batch, verdicts);
                 Outcome::of(verdicts)
+            }
+            // The limiter takes it for a failure.
+            Ok(_) => {
+                let error = Error::new(ErrorKind::Other, "not every check had an answer");
+                self.error(batch, &error, capabilities);
+                Outcome::Error
             }
             Err(error) => {
                 self.error(batch, error, capabilities);

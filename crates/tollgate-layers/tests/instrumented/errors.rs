@@ -3,7 +3,7 @@
 use tollgate_core::{ErrorKind, FailureMode, Limiter, Policies};
 use tollgate_layers::Instrumented;
 
-use crate::support::{Faulty, counted, expected, policy};
+use crate::support::{Fault, Faulty, counted, expected, policy};
 
 const STORE_FAULTS: [(ErrorKind, &str); 7] = [
     (ErrorKind::Unavailable, "unavailable"),
@@ -153,5 +153,32 @@ fn a_reset_that_fails_is_an_error_and_degrades_nothing() {
     assert_eq!(
         counts,
         expected([("tollgate_errors_total{store=store,kind=unavailable}", 1)])
+    );
+}
+
+#[test]
+fn an_answer_that_leaves_a_check_out_is_an_error_like_any_other() {
+    let counts = counted(|| {
+        let store = Faulty::new();
+        store.set(Fault::Miscount);
+        let policies = Policies::new([policy("a", "5/minute"), policy("b", "5/minute")]).unwrap();
+        let limiter = Limiter::new(Instrumented::new(store), policies);
+        assert!(limiter.hit_now("a").unwrap().is_degraded());
+    });
+    assert_eq!(
+        counts,
+        expected([
+            ("tollgate_degraded_total{store=store,policy=a,mode=open}", 1),
+            ("tollgate_degraded_total{store=store,policy=b,mode=open}", 1),
+            ("tollgate_errors_total{store=store,kind=other}", 1),
+            (
+                "tollgate_requests_total{store=store,policy=a,outcome=error}",
+                1
+            ),
+            (
+                "tollgate_requests_total{store=store,policy=b,outcome=error}",
+                1
+            ),
+        ])
     );
 }

@@ -33,6 +33,8 @@ pub(crate) enum Fault {
     Error(ErrorKind, &'static str),
     /// It answers in another's name.
     As(Source),
+    /// It answers only the first check.
+    Miscount,
     /// It never answers.
     Hang,
 }
@@ -100,6 +102,7 @@ impl InProcessStore for Faulty {
         match self.fault() {
             Fault::Error(kind, words) => Err(Error::new(kind, words).with_store("faulty")),
             Fault::As(source) => Ok(self.store.judge(batch)?.with_source(source)),
+            Fault::Miscount => self.store.judge(&Batch::of_one(&batch.checks()[0])),
             Fault::None | Fault::Hang => self.store.judge(batch),
         }
     }
