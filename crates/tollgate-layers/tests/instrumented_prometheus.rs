@@ -14,7 +14,7 @@ fn read(text: &str) -> (BTreeMap<&str, &str>, BTreeMap<&str, &str>) {
     (samples.collect(), types.collect())
 }
 
-const COUNTERS: [&str; 8] = [
+const COUNTERS: [&str; 9] = [
     "tollgate_answers_total",
     "tollgate_calls_abandoned_total",
     "tollgate_degraded_total",
@@ -23,6 +23,7 @@ const COUNTERS: [&str; 8] = [
     "tollgate_memory_shared_judgements_total",
     "tollgate_near_limit_total",
     "tollgate_requests_total",
+    "tollgate_shadow_denied_total",
 ];
 const GAUGES: [&str; 3] = [
     "tollgate_memory_capacity_keys",

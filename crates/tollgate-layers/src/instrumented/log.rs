@@ -44,7 +44,7 @@ pub(super) fn close(span: &Span, outcome: Outcome, elapsed: Duration) {
     span.record("elapsed_us", micros);
 }
 
-/// A policy denied a hit.
+/// A policy denied a hit, or would have.
 pub(super) fn denied(
     store: &'static str,
     key: &Key<'_>,
@@ -53,12 +53,13 @@ pub(super) fn denied(
 ) {
     let policy = decision.policy().name();
     let scope = key.space().scope();
+    let shadow = decision.is_shadow();
     let retry_after = decision.retry_after();
     match subjects {
-        None => tracing::debug!(store, scope, policy, ?retry_after, "denied"),
+        None => tracing::debug!(store, scope, policy, shadow, ?retry_after, "denied"),
         Some(how) => {
             let subject = Shown { key, how };
-            tracing::debug!(store, scope, policy, ?retry_after, %subject, "denied");
+            tracing::debug!(store, scope, policy, shadow, ?retry_after, %subject, "denied");
         }
     }
 }

@@ -37,6 +37,7 @@ use watch::{Settings, Watch};
 /// |---|---|---|---|
 /// | `tollgate_requests_total` | counter | `store`, `policy`, `outcome` | hits, once for each of their policies, by what became of them |
 /// | `tollgate_near_limit_total` | counter | `store`, `policy` | admitted hits that left less than a fifth of the policy's limit |
+/// | `tollgate_shadow_denied_total` | counter | `store`, `policy` | hits that a policy in shadow mode would have denied |
 /// | `tollgate_degraded_total` | counter | `store`, `policy`, `mode` | hits answered without the store: a stand-in judged (`fallback`), or nobody did and the limiter admits (`open`) or denies (`closed`) |
 /// | `tollgate_answers_total` | counter | `store`, `source` | hits, peeks and settlements by who answered: `store`, `native_counter`, `deny_cache`, `fallback` |
 /// | `tollgate_errors_total` | counter | `store`, `kind` | calls that had no answer, by [`ErrorKind`](tollgate_core::ErrorKind): `timeout`, `unavailable` … |
@@ -51,6 +52,7 @@ use watch::{Settings, Watch};
 /// | `uncharged` | would have admitted it, but another policy of the same limiter denied |
 /// | `denied` | denied it; it will fit later |
 /// | `never` | denied it; it costs more than can ever fit |
+/// | `shadow_denied` | is in shadow mode and would have denied it |
 /// | `error` | was not asked: the store failed |
 ///
 /// So the number of hits under a policy is the sum over its outcomes, and peeks are not among them.
@@ -242,7 +244,8 @@ impl<S: InProcessStore> InProcessStore for Instrumented<S> {
         answer
     }
 
-    #[inline]
+    // Inlined for the same reason as the store's own: the check is never built.
+    #[inline(always)]
     fn judge_at_hand(&self, check: &Check<'_>) -> Option<(Timestamp, Verdict)> {
         // Asked the long way, the store is asked for the same by `judge`.
         if self.watch.in_detail() {

@@ -4,6 +4,7 @@ use metrics::{Recorder, Unit};
 
 pub(super) const REQUESTS: &str = "tollgate_requests_total";
 pub(super) const NEAR_LIMIT: &str = "tollgate_near_limit_total";
+pub(super) const SHADOW_DENIED: &str = "tollgate_shadow_denied_total";
 pub(super) const DEGRADED: &str = "tollgate_degraded_total";
 pub(super) const ANSWERS: &str = "tollgate_answers_total";
 pub(super) const ERRORS: &str = "tollgate_errors_total";
@@ -17,6 +18,10 @@ pub(super) fn describe(recorder: &dyn Recorder) {
         (
             NEAR_LIMIT,
             "admitted hits that left less than a fifth of the limit",
+        ),
+        (
+            SHADOW_DENIED,
+            "hits that a policy in shadow mode would have denied",
         ),
         (
             DEGRADED,

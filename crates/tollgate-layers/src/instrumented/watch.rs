@@ -176,7 +176,7 @@ impl Watch {
                 self.count_error(batch, check, answered);
             }
         }
-        let asks = batch.checks().iter().any(|check| !is_settle(check));
+        let asks = batch.checks().iter().any(is_enforced_question);
         let keys = || batch.checks().iter().map(|check| check.key).collect();
         self.failed(error, answered && asks, keys);
     }
@@ -186,7 +186,7 @@ impl Watch {
             return;
         };
         meters.error.increment(1);
-        if !answered {
+        if !answered || !is_enforced_question(check) {
             return;
         }
         match batch.failure_mode(check).unwrap_or_default() {
@@ -269,8 +269,9 @@ const fn is_hit(check: &Check<'_>) -> bool {
     matches!(check.op, Op::Hit(_))
 }
 
-const fn is_settle(check: &Check<'_>) -> bool {
-    matches!(check.op, Op::Settle(_))
+/// Whether the limiter's answer depends on this one: a policy in shadow mode has no part in it.
+const fn is_enforced_question(check: &Check<'_>) -> bool {
+    !matches!(check.op, Op::Settle(_)) && !check.policy.is_shadow()
 }
 
 #[inline]
@@ -283,6 +284,9 @@ fn count_outcome(meters: &PolicyMeters, decision: &PolicyDecision<'_>, charged: 
         }
     } else if decision.is_allowed() {
         meters.uncharged.increment(1);
+    } else if decision.is_shadow() {
+        meters.shadow_denied.increment(1);
+        meters.shadow_denied_total.increment(1);
     } else if decision.retry_after().is_none() {
         meters.never.increment(1);
     } else {

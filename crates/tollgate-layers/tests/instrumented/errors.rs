@@ -182,3 +182,25 @@ fn an_answer_that_leaves_a_check_out_is_an_error_like_any_other() {
         ])
     );
 }
+
+#[test]
+fn a_shadow_that_cannot_be_asked_degrades_no_answer() {
+    let counts = counted(|| {
+        let store = Faulty::new();
+        store.fail(ErrorKind::Timeout);
+        let trial = policy("trial", "5/minute").shadow();
+        let limiter = Limiter::new(Instrumented::new(store), trial);
+        let decision = limiter.hit_now("a").unwrap();
+        assert!(decision.is_allowed() && !decision.is_degraded());
+    });
+    assert_eq!(
+        counts,
+        expected([
+            ("tollgate_errors_total{store=store,kind=timeout}", 1),
+            (
+                "tollgate_requests_total{store=store,policy=trial,outcome=error}",
+                1
+            ),
+        ])
+    );
+}

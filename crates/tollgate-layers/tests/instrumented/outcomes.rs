@@ -232,3 +232,38 @@ fn threads_lose_no_count() {
         ])
     );
 }
+
+#[test]
+fn what_a_shadow_would_have_denied_is_counted_apart() {
+    let counts = counted(|| {
+        let store = watched(memory(&ManualClock::default()));
+        let policies = [
+            policy("wide", "100/minute"),
+            policy("trial", "2/minute").shadow(),
+        ];
+        let limiter = Limiter::new(store, Policies::new(policies).unwrap());
+        for _ in 0..5 {
+            assert!(limiter.hit_now("a").unwrap().is_allowed());
+        }
+    });
+    assert_eq!(
+        counts,
+        expected([
+            ("tollgate_answers_total{store=m,source=store}", 10),
+            ("tollgate_near_limit_total{store=m,policy=trial}", 1),
+            (
+                "tollgate_requests_total{store=m,policy=trial,outcome=allowed}",
+                2
+            ),
+            (
+                "tollgate_requests_total{store=m,policy=trial,outcome=shadow_denied}",
+                3
+            ),
+            (
+                "tollgate_requests_total{store=m,policy=wide,outcome=allowed}",
+                5
+            ),
+            ("tollgate_shadow_denied_total{store=m,policy=trial}", 3),
+        ])
+    );
+}

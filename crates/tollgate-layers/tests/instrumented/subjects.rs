@@ -41,7 +41,9 @@ fn denials_are_logged_on_request_without_a_subject() {
     let lines = said(b"user:42", |store| store.log_denials(true));
     assert_eq!(
         denials(&lines),
-        ["DEBUG event message=denied store=store scope= policy=p retry_after=Some(60s)"]
+        [
+            "DEBUG event message=denied store=store scope= policy=p shadow=false retry_after=Some(60s)"
+        ]
     );
     assert!(
         !lines.iter().any(|line| line.contains("user:42")),
