@@ -1,5 +1,7 @@
 //! What the benchmarks share: the limiters they compare, and the traffic they see.
 
+pub mod watched;
+
 use std::num::NonZeroU32;
 
 use governor::DefaultKeyedRateLimiter;

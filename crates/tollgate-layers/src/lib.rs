@@ -7,6 +7,7 @@ mod blocking;
 mod breaker;
 mod deny_cache;
 mod fallback;
+mod instrumented;
 mod owned_key;
 mod timeout;
 
@@ -14,6 +15,7 @@ pub use blocking::Blocking;
 pub use breaker::{Breaker, BreakerOptions, BreakerState};
 pub use deny_cache::{DenyCache, DenyCacheOptions, MonotonicClock};
 pub use fallback::{Fallback, Share};
+pub use instrumented::{Instrumented, SubjectLogging, observe_memory};
 pub use timeout::Timeout;
 
 /// What a store is called in errors, events and metrics unless it has been given a name.

@@ -3,7 +3,7 @@
 mod support;
 
 use support::kit::{Outages, passes_the_kit};
-use tollgate_layers::{Breaker, DenyCache, Fallback, Share, Timeout};
+use tollgate_layers::{Breaker, DenyCache, Fallback, Instrumented, Share, Timeout};
 
 #[test]
 fn a_breaker_passes_the_kit() {
@@ -32,4 +32,9 @@ fn a_fallback_passes_the_kit() {
     passes_the_kit(Outages::AreAnswered, |store| {
         Fallback::new(store, Share::WHOLE)
     });
+}
+
+#[test]
+fn an_instrumented_store_passes_the_kit() {
+    passes_the_kit(Outages::AreErrors, Instrumented::new);
 }
