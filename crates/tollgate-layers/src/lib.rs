@@ -9,6 +9,7 @@ mod deny_cache;
 mod fallback;
 mod instrumented;
 mod owned_key;
+mod stack;
 mod timeout;
 
 pub use blocking::Blocking;
@@ -16,6 +17,7 @@ pub use breaker::{Breaker, BreakerOptions, BreakerState};
 pub use deny_cache::{DenyCache, DenyCacheOptions, MonotonicClock};
 pub use fallback::{Fallback, Share};
 pub use instrumented::{Instrumented, SubjectLogging, observe_memory};
+pub use stack::Stack;
 pub use timeout::Timeout;
 
 /// What a store is called in errors, events and metrics unless it has been given a name.

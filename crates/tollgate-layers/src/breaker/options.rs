@@ -101,6 +101,10 @@ impl BreakerOptions {
         self.failures
     }
 
+    pub(crate) const fn longest_backoff(&self) -> Duration {
+        self.longest_backoff
+    }
+
     /// How long to hold a probe's place for a probe that is never done.
     pub(super) fn lease(&self) -> u64 {
         micros(self.longest_backoff)
