@@ -244,8 +244,7 @@ impl<S: InProcessStore> InProcessStore for Instrumented<S> {
         answer
     }
 
-    // Inlined for the same reason as the store's own: the check is never built.
-    #[inline(always)]
+    #[inline]
     fn judge_at_hand(&self, check: &Check<'_>) -> Option<(Timestamp, Verdict)> {
         // Asked the long way, the store is asked for the same by `judge`.
         if self.watch.in_detail() {

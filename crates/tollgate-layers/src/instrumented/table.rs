@@ -23,6 +23,20 @@ struct Entry<V> {
     value: V,
 }
 
+impl<V> Entry<V> {
+    /// No bytes are compared where there are none: an empty box points nowhere, and a comparison that loads from there
+    /// under an empty mask takes some processors ten times as long as the rest of a hit.
+    #[inline]
+    fn is_of(&self, scope: &str, policy: &str) -> bool {
+        let same_scope = if scope.is_empty() {
+            self.scope.is_empty()
+        } else {
+            *self.scope == *scope
+        };
+        same_scope && *self.policy == *policy
+    }
+}
+
 impl<V> Table<V> {
     pub(super) fn new() -> Self {
         Self {
@@ -65,7 +79,7 @@ impl<V> Table<V> {
             let slot = &self.slots[place];
             match slot.get() {
                 None => return Err(slot),
-                Some(entry) if *entry.policy == *policy && *entry.scope == *scope => {
+                Some(entry) if entry.is_of(scope, policy) => {
                     return Ok(&entry.value);
                 }
                 Some(_) => place = (place + 1) % SLOTS,

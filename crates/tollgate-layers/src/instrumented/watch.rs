@@ -75,12 +75,19 @@ impl Watch {
     /// Notes the answer to one check that was at hand.
     #[inline]
     pub(super) fn at_hand(&self, check: &Check<'_>, at: Timestamp, verdict: Verdict) {
+        let charged = verdict.is_allowed();
+        let decide = |cost| PolicyDecision::from_verdict(check.policy, verdict, at, cost, charged);
         if let Some(calls) = self.meters.calls() {
             calls.answered(Source::Store);
-            self.count(check, at, verdict, verdict.is_allowed(), Source::Store);
+            if let Op::Hit(cost) = check.op {
+                self.count(check, &decide(cost), charged, Source::Store);
+            }
         }
-        if self.settings.log_denials && !verdict.is_allowed() {
-            self.log_denial(check, at, verdict);
+        if self.settings.log_denials
+            && !charged
+            && let Op::Hit(cost) = check.op
+        {
+            self.log_denial(check, &decide(cost));
         }
         self.served(Source::Store);
     }
@@ -111,23 +118,23 @@ impl Watch {
     }
 
     fn verdicts(&self, batch: &Batch<'_>, verdicts: &Verdicts) {
-        let (at, source) = (verdicts.at(), verdicts.source());
-        let answers = || {
-            batch
-                .checks()
-                .iter()
-                .zip(verdicts.as_slice().iter().copied())
-        };
-        if let Some(calls) = self.meters.calls() {
+        let source = verdicts.source();
+        let mut answers = batch.checks().iter().zip(verdicts.as_slice());
+        let charged = answers.all(|(check, verdict)| verdict.is_allowed() || !is_hit(check));
+        let calls = self.meters.calls();
+        if let Some(calls) = calls {
             calls.answered(source);
-            let charged = answers().all(|(check, verdict)| verdict.is_allowed() || !is_hit(check));
-            for (check, verdict) in answers() {
-                self.count(check, at, verdict, charged, source);
-            }
         }
-        if self.settings.log_denials {
-            for (check, verdict) in answers().filter(|(_, verdict)| !verdict.is_allowed()) {
-                self.log_denial(check, at, verdict);
+        for (index, check) in batch.checks().iter().enumerate() {
+            let Op::Hit(cost) = check.op else { continue };
+            // A stand-in judges by a share of the quota: what is left and when to try again follow from that.
+            let decision =
+                PolicyDecision::from_verdicts(check.policy, verdicts, index, cost, charged);
+            if calls.is_some() {
+                self.count(check, &decision, charged, source);
+            }
+            if self.settings.log_denials && !decision.is_allowed() {
+                self.log_denial(check, &decision);
             }
         }
         if source.is_degraded() {
@@ -142,28 +149,23 @@ impl Watch {
     fn count(
         &self,
         check: &Check<'_>,
-        at: Timestamp,
-        verdict: Verdict,
+        decision: &PolicyDecision<'_>,
         charged: bool,
         source: Source,
     ) {
-        let Op::Hit(cost) = check.op else { return };
         let Some(meters) = self.meters.policy(check) else {
             return;
         };
-        let decision = PolicyDecision::from_verdict(check.policy, verdict, at, cost, charged);
-        count_outcome(meters, &decision, charged);
+        count_outcome(meters, decision, charged);
         if source == Source::Fallback {
             meters.fallback.increment(1);
         }
     }
 
     #[cold]
-    fn log_denial(&self, check: &Check<'_>, at: Timestamp, verdict: Verdict) {
-        let Op::Hit(cost) = check.op else { return };
-        let decision = PolicyDecision::from_verdict(check.policy, verdict, at, cost, false);
+    fn log_denial(&self, check: &Check<'_>, decision: &PolicyDecision<'_>) {
         let Settings { name, subjects, .. } = self.settings;
-        log::denied(name, &check.key, &decision, subjects);
+        log::denied(name, &check.key, decision, subjects);
     }
 
     #[cold]
