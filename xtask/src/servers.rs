@@ -1,7 +1,7 @@
 //! The servers that tests start by themselves.
 
 use anyhow::Result;
-use tollgate_services::{HttpProxy, PgBouncer, RedisProgram, postgres_programs};
+use tollgate_services::{HttpProxy, PgBouncer, RedisProgram, SteppedClock, postgres_programs};
 
 use crate::tools;
 
@@ -24,6 +24,9 @@ pub(crate) fn ensure() -> Result<()> {
     }
     if HttpProxy::haproxy_program().is_err() {
         tools::install_system_package("haproxy")?;
+    }
+    if SteppedClock::library().is_err() {
+        tools::install_system_package("libfaketime")?;
     }
     for program in RedisProgram::ALL {
         if program.find().is_err() {

@@ -92,7 +92,9 @@ impl Group {
             runtime.spawn(driver.drive());
         }
         answered.await.unwrap_or_else(|_| {
-            let message = "the tokio runtime that carried the statement has been shut down";
+            // The driver panics on some answers that no server gives.
+            let message = "the task that carried the statement is gone: its tokio runtime has been shut down, \
+                or the driver panicked on what came back";
             Err(Failure::new(ErrorKind::Unavailable, message).with_charge_unknown())
         })
     }

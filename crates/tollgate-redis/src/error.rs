@@ -166,6 +166,11 @@ fn judge(error: &RedisError) -> (ErrorKind, &'static str, bool) {
             "the connection broke before the answer came",
             true,
         ),
+        RedisKind::Parse => (
+            ErrorKind::Unavailable,
+            "the connection broke within an answer, or what came is none; it is given up",
+            true,
+        ),
         RedisKind::AuthenticationFailed => (
             ErrorKind::Refused,
             "the server refused the user name or the password",
@@ -362,6 +367,16 @@ mod tests {
             assert!(error.to_string().contains(advice), "{error}");
             assert!(!error.may_have_charged(), "{reply}");
             assert!(std::error::Error::source(&error).is_some());
+        }
+    }
+
+    #[test]
+    fn an_answer_that_breaks_off_or_is_none_is_a_broken_connection() {
+        for reply in ["*2\r\n:1", "\u{9}\r\n"] {
+            let broken = redis::parse_redis_value(reply.as_bytes()).unwrap_err();
+            let error = Error::from(Failure::Command(broken));
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+            assert!(error.may_have_charged());
         }
     }
 

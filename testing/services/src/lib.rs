@@ -15,6 +15,7 @@ mod program;
 mod redis;
 mod redis_cluster;
 mod redis_sentinel;
+mod stepped_clock;
 
 pub use http_proxy::{Forwarding, ForwardingHeader, HttpProxy};
 pub use install::install;
@@ -26,3 +27,4 @@ pub use program::{cache, find_on_path};
 pub use redis::{RedisProgram, RedisServer};
 pub use redis_cluster::RedisCluster;
 pub use redis_sentinel::RedisSentinel;
+pub use stepped_clock::SteppedClock;

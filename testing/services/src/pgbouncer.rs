@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::port::free_port;
 use crate::postgres::{PostgresServer, as_server, is_root, run};
 use crate::process::Process;
-use crate::program::find_on_path;
+use crate::program::{find_on_path, text};
 
 /// A pooler in transaction mode, with a few connections to its server.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl PgBouncer {
             let user = PostgresServer::NAME;
             run(Command::new("chown").args(["-R", user]).arg(folder))?;
         }
-        let mut command = as_server(&program, "TERM");
+        let mut command = as_server(&[text(&program)], "TERM");
         command.push(config.to_string_lossy().into_owned());
         let mut pooler = Self {
             process: Process::start(&command[0], &command[1..])?,

@@ -10,7 +10,8 @@ use tempfile::TempDir;
 
 use crate::port::free_port;
 use crate::process::Process;
-use crate::program::find_on_path;
+use crate::program::{find_on_path, text};
+use crate::stepped_clock::SteppedClock;
 
 /// The folder of `initdb` and `postgres`: what `TOLLGATE_POSTGRES` says, else the system's newest.
 ///
@@ -56,7 +57,7 @@ fn system_folder() -> Option<PathBuf> {
 #[derive(Debug)]
 pub struct PostgresServer {
     process: Process,
-    folder: PathBuf,
+    command: Vec<String>,
     settings: Vec<String>,
     port: u16,
     directory: TempDir,
@@ -80,13 +81,25 @@ impl PostgresServer {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_with(settings: &[&str]) -> Result<Self> {
+        Self::start_by(None, settings)
+    }
+
+    /// The same by a clock that the caller steps.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_under(clock: &SteppedClock) -> Result<Self> {
+        Self::start_by(Some(clock), &["fsync=off", "full_page_writes=off"])
+    }
+
+    fn start_by(clock: Option<&SteppedClock>, settings: &[&str]) -> Result<Self> {
         let folder = postgres_programs()?;
         let mut directory = TempDir::new()?;
         if is_root() {
             // PostgreSQL refuses to serve as root.
             run(Command::new("chown").args([Self::NAME.as_ref(), directory.path().as_os_str()]))?;
         }
-        let mut initdb = as_server(&folder.join("initdb"), "TERM");
+        let mut initdb = as_server(&[text(&folder.join("initdb"))], "TERM");
         let made = ["-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"];
         initdb.extend(
             ["-U", Self::NAME]
@@ -98,14 +111,16 @@ impl PostgresServer {
         initdb.push(data_of(&directory));
         run(Command::new(&initdb[0]).args(&initdb[1..]))?;
 
+        let program = folder.join("postgres");
+        let command = clock.map_or_else(|| vec![text(&program)], |clock| clock.command(&program));
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).into()).collect();
         // Another process may have taken the port since it was found free.
         for _ in 0..5 {
             let port = free_port()?;
-            let process = launch(&folder, &directory, port, &settings)?;
+            let process = launch(&command, &directory, port, &settings)?;
             let mut server = Self {
                 process,
-                folder: folder.clone(),
+                command: command.clone(),
                 settings: settings.clone(),
                 port,
                 directory,
@@ -147,6 +162,25 @@ impl PostgresServer {
         self.process.signal(name)
     }
 
+    /// Stops the whole server, sessions included, as a machine that hangs would: connections stay open, nobody answers.
+    ///
+    /// # Errors
+    /// If one of its processes cannot be signalled.
+    pub fn pause(&self) -> Result<()> {
+        // A stopped server starts no sessions that would be missed.
+        self.process.signal("STOP")?;
+        self.process.signal_children("STOP")
+    }
+
+    /// Lets a [paused](Self::pause) server go on.
+    ///
+    /// # Errors
+    /// If one of its processes cannot be signalled.
+    pub fn resume(&self) -> Result<()> {
+        self.process.signal_children("CONT")?;
+        self.process.signal("CONT")
+    }
+
     /// Kills the server without a chance to tidy up.
     ///
     /// # Errors
@@ -165,7 +199,7 @@ impl PostgresServer {
         let killed = killed.lines().next().unwrap_or_default();
         let deadline = Instant::now() + Self::START_WITHIN;
         while Instant::now() < deadline {
-            self.process = launch(&self.folder, &self.directory, self.port, &self.settings)?;
+            self.process = launch(&self.command, &self.directory, self.port, &self.settings)?;
             // The killed server's children hold its shared memory until they have noticed.
             if self.wait_until_ready(killed)? {
                 return Ok(());
@@ -201,8 +235,13 @@ fn status(directory: &TempDir) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-fn launch(folder: &Path, directory: &TempDir, port: u16, settings: &[String]) -> Result<Process> {
-    let mut command = as_server(&folder.join("postgres"), "INT");
+fn launch(
+    command: &[String],
+    directory: &TempDir,
+    port: u16,
+    settings: &[String],
+) -> Result<Process> {
+    let mut command = as_server(command, "INT");
     command.extend(["-D".to_owned(), data_of(directory)]);
     let place = directory.path().to_string_lossy().into_owned();
     let own = [
@@ -223,24 +262,24 @@ fn data_of(directory: &TempDir) -> String {
     directory.path().join("data").to_string_lossy().into_owned()
 }
 
-/// The command line of `program` as the user who may serve.
+/// The command line of `command` as the user who may serve.
 ///
 /// A change of user forgets what is to happen when the parent dies, so that is said again.
-pub(crate) fn as_server(program: &Path, death_signal: &str) -> Vec<String> {
-    let program = program.to_string_lossy().into_owned();
+pub(crate) fn as_server(command: &[String], death_signal: &str) -> Vec<String> {
     if !is_root() {
-        return vec![program];
+        return command.to_vec();
     }
     let user = PostgresServer::NAME;
-    vec![
+    let mut words = vec![
         "setpriv".to_owned(),
         format!("--reuid={user}"),
         format!("--regid={user}"),
         "--clear-groups".to_owned(),
         format!("--pdeathsig={death_signal}"),
         "--".to_owned(),
-        program,
-    ]
+    ];
+    words.extend_from_slice(command);
+    words
 }
 
 pub(crate) fn is_root() -> bool {

@@ -48,12 +48,19 @@ impl Process {
     /// # Errors
     /// If `kill` cannot be run or refuses.
     pub fn signal(&self, name: &str) -> Result<()> {
-        let status = Command::new("kill")
-            .args([&format!("-{name}"), &self.child.id().to_string()])
-            .status()
-            .context("cannot run `kill`")?;
-        if !status.success() {
-            bail!("`kill -{name} {}` failed ({status})", self.child.id());
+        kill(name, &self.child.id().to_string())
+    }
+
+    /// Sends a signal to every process that this one has started and that still runs.
+    ///
+    /// # Errors
+    /// If they cannot be listed, or `kill` cannot be run or refuses.
+    pub fn signal_children(&self, name: &str) -> Result<()> {
+        let id = self.child.id();
+        let list = format!("/proc/{id}/task/{id}/children");
+        let children = std::fs::read_to_string(&list).with_context(|| format!("no {list}"))?;
+        for child in children.split_whitespace() {
+            kill(name, child)?;
         }
         Ok(())
     }
@@ -73,6 +80,18 @@ impl Process {
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
+}
+
+fn kill(signal: &str, process: &str) -> Result<()> {
+    let signal = format!("-{signal}");
+    let status = Command::new("kill")
+        .args([&signal, process])
+        .status()
+        .context("cannot run `kill`")?;
+    if !status.success() {
+        bail!("`kill {signal} {process}` failed ({status})");
+    }
+    Ok(())
 }
 
 impl Drop for Process {

@@ -1,6 +1,6 @@
 //! Where the servers' programs lie.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A program on the search path.
 #[must_use]
@@ -21,4 +21,9 @@ pub fn cache() -> PathBuf {
         .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
         .unwrap_or_else(std::env::temp_dir);
     base.join("tollgate").join("servers")
+}
+
+/// A path as a word of a command line.
+pub(crate) fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }

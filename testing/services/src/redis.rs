@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use crate::port::free_port;
 use crate::process::Process;
 use crate::program::{cache, find_on_path};
+use crate::stepped_clock::SteppedClock;
 
 /// Which program serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,10 +103,10 @@ impl RedisServer {
     /// # Errors
     /// As [`start`](Self::start), and if somebody else listens there.
     pub fn start_on(program: RedisProgram, port: u16) -> Result<Self> {
-        let program = program.find()?.to_string_lossy().into_owned();
-        match Self::try_start(&program, port, &["--save", ""])? {
+        let command = [program.find()?.to_string_lossy().into_owned()];
+        match Self::try_start(&command, port, &["--save", ""])? {
             Some(server) => Ok(server),
-            None => bail!("`{program}` ended right after its start on port {port}"),
+            None => bail!("{command:?} ended right after its start on port {port}"),
         }
     }
 
@@ -114,23 +115,37 @@ impl RedisServer {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_with(program: RedisProgram, settings: &[&str]) -> Result<Self> {
-        let program = program.find()?.to_string_lossy().into_owned();
+        let command = [program.find()?.to_string_lossy().into_owned()];
+        Self::start_by(&command, settings)
+    }
+
+    /// The same by a clock that the caller steps.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), and for a server that does not start under such a clock.
+    pub fn start_under(clock: &SteppedClock, program: RedisProgram) -> Result<Self> {
+        let command = clock.command(&program.find()?);
+        Self::start_by(&command, &["--save", "", "--appendonly", "no"])
+    }
+
+    fn start_by(command: &[String], settings: &[&str]) -> Result<Self> {
         // Another process may have taken the port since it was found free.
         for _ in 0..5 {
             let port = free_port()?;
-            if let Some(server) = Self::try_start(&program, port, settings)? {
+            if let Some(server) = Self::try_start(command, port, settings)? {
                 return Ok(server);
             }
         }
-        bail!("`{program}` ended right after its start, five times on different ports")
+        bail!("{command:?} ended right after its start, five times on different ports")
     }
 
-    fn try_start(program: &str, port: u16, settings: &[&str]) -> Result<Option<Self>> {
+    fn try_start(command: &[String], port: u16, settings: &[&str]) -> Result<Option<Self>> {
         let directory = TempDir::new()?;
         let place = directory.path().to_string_lossy().into_owned();
         let own = ["--bind", "127.0.0.1", "--daemonize", "no", "--dir", &place];
-        let port_text = port.to_string();
-        let mut arguments = vec!["--port".to_owned(), port_text];
+        let (program, before) = command.split_first().context("a command has a program")?;
+        let mut arguments = before.to_vec();
+        arguments.extend(["--port".to_owned(), port.to_string()]);
         arguments.extend(
             own.into_iter()
                 .chain(settings.iter().copied())
@@ -139,7 +154,7 @@ impl RedisServer {
         let process = Process::start(program, &arguments)?;
         let mut server = Self {
             process,
-            program: program.to_owned(),
+            program: program.clone(),
             arguments,
             port,
             directory,
