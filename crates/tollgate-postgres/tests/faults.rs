@@ -455,6 +455,10 @@ async fn a_server_that_hangs_is_given_up_in_time_and_taken_up_again() {
         .unwrap();
     let policy = policy(Algorithm::FixedWindow, 1_000_000);
     hit(&store, &policy, "s", &["k"]).await.unwrap();
+    // The pool asks the server once more before it takes a connection back.
+    while store.pool().num_idle() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let mut session = session(&server).await;
     let (pid,): (i32,) = sqlx::query_as(
         "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
