@@ -1,13 +1,10 @@
 //! Group commit: questions that come while a statement is under way go together in the next one.
 //!
-//! There is no timer. A question that finds its lane empty leaves at once, in a statement of its caller's own: no task, no
-//! channel. Whoever comes while a statement is under way gathers with others in the next one. Each is still judged on its
-//! own, in the order in which they came.
+//! There is no timer. A question that finds its lane empty leaves at once; while it is under way others gather, and the
+//! statement after it takes them all. Each is still judged on its own, in the order in which they came.
 //!
-//! A task drives the statements that several share. So a caller who goes away takes nobody along, and neither does one
-//! whose future is kept but not polled.
-
-mod direct;
+//! A task of its own drives a lane's statements. So a caller who goes away takes nobody along, and neither does one whose
+//! future is kept but not polled.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -53,35 +50,7 @@ struct Lane {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Vec<Waiting>,
-    /// Whether a task drives the lane.
-    driven: bool,
-    /// Whether a caller's own statement is under way.
-    direct: bool,
-}
-
-/// How a question gets its answer.
-enum Way {
-    /// In a statement of its own, now.
-    Direct(Question),
-    /// In a statement that it shares; whoever finds the lane without a task starts one.
-    Shared {
-        answered: oneshot::Receiver<Answer>,
-        starts: bool,
-    },
-}
-
-impl Lane {
-    fn enter(&self, question: Question) -> Way {
-        let mut queue = self.queue.lock();
-        if !queue.driven && !queue.direct {
-            queue.direct = true;
-            return Way::Direct(question);
-        }
-        let (answer, answered) = oneshot::channel();
-        queue.waiting.push(Waiting { question, answer });
-        let starts = !std::mem::replace(&mut queue.driven, true);
-        Way::Shared { answered, starts }
-    }
+    under_way: bool,
 }
 
 #[derive(Debug)]
@@ -107,20 +76,21 @@ impl Group {
             let message = "called outside of a tokio runtime; call it from a task, or inside of Runtime::block_on";
             return Err(Failure::new(ErrorKind::Unsupported, message));
         };
-        let driver = Driver {
-            pilot: Arc::clone(&self.pilot),
-            held: Arc::clone(&self.held),
-            lane: Arc::clone(self.lane_of(&question)),
+        let lane = self.lane_of(&question);
+        let (answer, answered) = oneshot::channel();
+        let starts = {
+            let mut queue = lane.queue.lock();
+            queue.waiting.push(Waiting { question, answer });
+            !std::mem::replace(&mut queue.under_way, true)
         };
-        let answered = match driver.lane.enter(question) {
-            Way::Direct(question) => return direct::ask(driver, question, runtime).await,
-            Way::Shared { answered, starts } => {
-                if starts {
-                    runtime.spawn(driver.drive());
-                }
-                answered
-            }
-        };
+        if starts {
+            let driver = Driver {
+                pilot: Arc::clone(&self.pilot),
+                held: Arc::clone(&self.held),
+                lane: Arc::clone(lane),
+            };
+            runtime.spawn(driver.drive());
+        }
         answered.await.unwrap_or_else(|_| {
             let message = "the tokio runtime that carried the statement has been shut down";
             Err(Failure::new(ErrorKind::Unavailable, message).with_charge_unknown())
@@ -157,7 +127,7 @@ impl Driver {
                 let mut queue = self.lane.queue.lock();
                 let group = take(&mut queue.waiting);
                 if group.is_empty() {
-                    queue.driven = false;
+                    queue.under_way = false;
                     ends.0 = None;
                     return;
                 }
@@ -201,15 +171,7 @@ impl Driver {
         kept: &mut Option<PoolConnection<Postgres>>,
     ) -> Result<Vec<Verdicts>, Failure> {
         let questions: Vec<&Question> = group.iter().map(|waiting| &waiting.question).collect();
-        self.ask_all(&questions, kept).await
-    }
-
-    async fn ask_all(
-        &self,
-        questions: &[&Question],
-        kept: &mut Option<PoolConnection<Postgres>>,
-    ) -> Result<Vec<Verdicts>, Failure> {
-        let answers = self.pilot.fly(questions, None, kept).await?;
+        let answers = self.pilot.fly(&questions, None, kept).await?;
         let mut held = self.held.lock();
         if !held.is_empty() {
             for key in questions.iter().flat_map(|question| question.keys()) {
@@ -221,32 +183,15 @@ impl Driver {
 
     /// Tells everybody in `part`, whose questions are about the same keys.
     fn fail(&self, part: Vec<Waiting>, failure: &Failure) {
-        if let Some(first) = part.first() {
-            self.remember_if_held(&first.question, failure);
+        if failure.kind == ErrorKind::Timeout && !failure.may_have_charged {
+            let mut held = self.held.lock();
+            if held.len() >= MAX_HELD {
+                held.clear();
+            }
+            let questions = part.iter().take(1);
+            held.extend(questions.flat_map(|waiting| waiting.question.keys().map(Box::from)));
         }
         deliver(part, std::iter::repeat_with(|| Err(failure.clone())));
-    }
-
-    /// Asks `question` alone.
-    async fn ask_alone(&self, question: &Question) -> Answer {
-        let answer = self.ask_all(&[question], &mut None).await;
-        let answer = answer.map(|mut verdicts| verdicts.remove(0));
-        if let Err(failure) = &answer {
-            self.remember_if_held(question, failure);
-        }
-        answer
-    }
-
-    /// After a wait for another session's row, the next questions about its key go where they delay nobody else's.
-    fn remember_if_held(&self, question: &Question, failure: &Failure) {
-        if failure.kind != ErrorKind::Timeout || failure.may_have_charged {
-            return;
-        }
-        let mut held = self.held.lock();
-        if held.len() >= MAX_HELD {
-            held.clear();
-        }
-        held.extend(question.keys().map(Box::from));
     }
 }
 
@@ -257,7 +202,7 @@ impl Drop for EndsWithItsTask<'_> {
     fn drop(&mut self) {
         if let Some(lane) = self.0 {
             let mut queue = lane.queue.lock();
-            queue.driven = false;
+            queue.under_way = false;
             queue.waiting.clear();
         }
     }
