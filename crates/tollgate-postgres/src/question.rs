@@ -182,6 +182,8 @@ pub(crate) struct Arguments<'a> {
     pub(crate) keys: Vec<&'a [u8]>,
     pub(crate) families: Vec<i16>,
     pub(crate) checks: Vec<i64>,
+    /// Whether a batch has several checks, so that their rows have to be read at one snapshot.
+    pub(crate) together: bool,
 }
 
 impl<'a> Arguments<'a> {
@@ -207,6 +209,7 @@ impl<'a> Arguments<'a> {
             keys,
             families,
             checks,
+            together: questions.iter().any(|question| question.len() > 1),
         }
     }
 }

@@ -47,7 +47,8 @@ impl Calls {
     pub(crate) fn new(schema: &Schema, prepared: bool) -> Self {
         let (schema, version) = (schema.quoted(), Schema::VERSION);
         Self {
-            apply: format!("SELECT {schema}.apply_v{version}($1, $2, $3, $4, $5, $6, $7)").into(),
+            apply: format!("SELECT {schema}.apply_v{version}($1, $2, $3, $4, $5, $6, $7, $8)")
+                .into(),
             reset: format!("SELECT ARRAY[{schema}.reset_v{version}($1, $2, $3)]").into(),
             sweep: format!("SELECT {schema}.sweep_v{version}($1, $2, $3)").into(),
             prepared,
@@ -87,6 +88,7 @@ impl Calls {
                     .bind(&arguments.families)
                     .bind(&arguments.checks)
                     .bind(at.map(micros))
+                    .bind(arguments.together)
                     .bind(manner.locked)
             }
             Statement::Reset { keys } => {
@@ -124,6 +126,7 @@ impl Calls {
                     number_list(&arguments.families),
                     number_list(&arguments.checks),
                     at.map_or_else(null, |at| micros(at).to_string()),
+                    arguments.together.to_string(),
                     manner.locked.to_string(),
                 ],
             ),
@@ -198,6 +201,7 @@ mod tests {
             keys: vec![b"'\\", b"b"],
             families: vec![0, 3],
             checks: vec![1, -2],
+            together: false,
         };
         let manner = Manner {
             locked: true,
@@ -210,7 +214,7 @@ mod tests {
         };
         assert_eq!(
             calls.text(&statement, manner),
-            r#"SELECT "limits".apply_v1('{"\\x275c","\\x62"}'::bytea[], '{0,3}', '{1,-2}', NULL, true, 250, 'off')"#
+            r#"SELECT "limits".apply_v1('{"\\x275c","\\x62"}'::bytea[], '{0,3}', '{1,-2}', NULL, false, true, 250, 'off')"#
         );
         let statement = Statement::Reset {
             keys: &[Box::from(*b"k")],

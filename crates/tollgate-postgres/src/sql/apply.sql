@@ -14,6 +14,7 @@
 --             9 settle: when the hit was charged
 --            10 settle: the mark of the hit, an unsigned number in 64 bits
 -- at        the instant to judge at; NULL reads the clock
+-- together  read every row at one snapshot, so that no batch over several keys sees another one half done
 -- locked    lock every row before reading it
 -- lock_wait the milliseconds that waits for rows may take: all together where rows are taken one by one, each where many
 --           are written by one query
@@ -23,12 +24,13 @@
 --
 -- The words in braces are numbers that the library puts in, and the name of the schema.
 --
--- Rows are read without a lock first. Who charges nothing never waits and never writes. Who charges writes only if the
--- row is still what was read; if it is not, everything is judged again with the rows locked: at once if nothing has been
--- written yet, else in another call, which error TG001 asks for. The clock is read after
--- the rows are, and again after a wait for one.
+-- Rows are read without a lock first, those of batches over several keys at one snapshot. Who charges nothing never
+-- waits and never writes. Who charges writes only if the row is still what was read; if it is not, everything is judged
+-- again with the rows locked: at once if nothing has been written yet, else in another call, which error TG001 asks for.
+-- The clock is read after the rows are, and again after a wait for one.
 CREATE OR REPLACE FUNCTION {schema}.apply_v1(
-    keys bytea[], families smallint[], checks bigint[], at bigint, locked boolean, lock_wait integer, commit text
+    keys bytea[], families smallint[], checks bigint[], at bigint, together boolean, locked boolean,
+    lock_wait integer, commit text
 ) RETURNS bigint[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -59,6 +61,9 @@ DECLARE
     made boolean[];
     -- The sliding log at hand, and its key.
     log        {schema}.logs;
+    -- The logs by key, with the transactions that wrote them, if all rows were read together.
+    heads      {schema}.logs[];
+    writers    xid[];
     settled    {schema}.logs;
     log_key    integer;
     log_period bigint;
@@ -87,7 +92,7 @@ LOOP
 
     -- Read, and in the second attempt lock: first the rows that are there, then those that are made to be locked, each
     -- in the order of the keys. Who makes rows waits for nobody but others who make rows, so that all waits go one way.
-    -- A log is read when it is judged.
+    -- A log is read when it is judged, unless all rows are read together.
     IF locked THEN
         FOR i IN 1 .. key_count LOOP
             IF clock_timestamp() > began + interval '2 milliseconds' THEN
@@ -118,7 +123,7 @@ LOOP
                 PERFORM {schema}.raced_v1();
             END IF;
         END LOOP;
-    ELSIF key_count < {many} THEN
+    ELSIF NOT together AND key_count < {many} THEN
         FOR i IN 1 .. key_count LOOP
             IF families[i] < 3 THEN
                 SELECT t.a, t.b, t.c INTO row_a, row_b, row_c
@@ -129,9 +134,12 @@ LOOP
             END IF;
         END LOOP;
     ELSE
-        SELECT array_agg(r.a), array_agg(r.b), array_agg(r.c) INTO old_a, old_b, old_c FROM (
-            SELECT t.a, t.b, t.c
-                FROM unnest(keys) WITH ORDINALITY AS k (key, place)
+        SELECT array_agg(r.a), array_agg(r.b), array_agg(r.c), array_agg(r.head), array_agg(r.written_by)
+            INTO old_a, old_b, old_c, heads, writers FROM (
+            SELECT t.a, t.b, t.c,
+                CASE WHEN k.family = 3 THEN (SELECT l FROM {schema}.logs AS l WHERE l.key = k.key) END AS head,
+                CASE WHEN k.family = 3 THEN (SELECT l.xmin FROM {schema}.logs AS l WHERE l.key = k.key) END AS written_by
+                FROM unnest(keys, families) WITH ORDINALITY AS k (key, family, place)
                 LEFT JOIN {schema}.counters AS t ON t.key = k.key
                 ORDER BY k.place
         ) AS r;
@@ -247,8 +255,12 @@ LOOP
                         PERFORM {schema}.log_stored_v1(log, log_period, at);
                         log_dirty := false;
                     END IF;
-                    SELECT l AS head, CASE WHEN NOT locked THEN l.xmin END AS written_by INTO read
-                        FROM {schema}.logs AS l WHERE l.key = keys[k];
+                    IF locked OR heads IS NULL THEN
+                        SELECT l AS head, CASE WHEN NOT locked THEN l.xmin END AS written_by INTO read
+                            FROM {schema}.logs AS l WHERE l.key = keys[k];
+                    ELSE
+                        SELECT heads[k] AS head, writers[k] AS written_by INTO read;
+                    END IF;
                     log := read.head;
                     IF log IS NULL THEN
                         log := ROW(0, 0, 0, false, keys[k], '{}')::{schema}.logs;
@@ -324,9 +336,9 @@ LOOP
                         ELSE now + (level / p3 + 2) * p4
                     END;
                 END IF;
-            WHEN 1 THEN
-                p3 := checks[q + 6];
+            WHEN 1, 2 THEN
                 IF start < 0 THEN
+                    p3 := checks[q + 6];
                     start := CASE WHEN p3 < 0 THEN now ELSE greatest(now - (now + p2 - p3) % p2, 0) END;
                 END IF;
                 IF op = 0 AND admitted THEN
@@ -345,31 +357,11 @@ LOOP
                 IF ok THEN
                     new_a[k] := start;
                     new_b[k] := level;
-                    new_c[k] := 0;
-                    result[w + 2] := level;
-                    result[w + 3] := start;
-                    expires[k] := shift + start + p2;
-                END IF;
-            WHEN 2 THEN
-                IF op = 0 AND admitted THEN
-                    ok := true;
-                    level := level + cost;
-                ELSIF op = 0 THEN
-                    ok := new_a[k] > now;
-                ELSE
-                    IF op = 2 THEN
-                        level := least(level + cost, {max_stored});
-                    ELSIF checks[q + 9] >= start THEN
-                        level := greatest(level - cost, 0);
-                    END IF;
-                    ok := level <> result[w + 2];
-                END IF;
-                IF ok THEN
-                    new_a[k] := start;
-                    new_b[k] := level;
                     new_c[k] := result[w + 4];
                     result[w + 2] := level;
-                    expires[k] := shift + start + 2 * p2;
+                    result[w + 3] := start;
+                    -- A sliding window weighs for one period more.
+                    expires[k] := shift + start + families[k] * p2;
                 END IF;
             ELSE
                 IF log_key <> k THEN
@@ -377,8 +369,9 @@ LOOP
                         PERFORM {schema}.log_stored_v1(log, log_period, at);
                         log_dirty := false;
                     END IF;
-                    log := {schema}.log_head_v1(keys[k]);
-                    log_key := k;
+                    -- Without locks, only a batch of several checks comes here, and its heads were read together.
+                    log := CASE WHEN locked THEN {schema}.log_head_v1(keys[k]) ELSE heads[k] END;
+                    log_key := CASE WHEN locked THEN k ELSE 0 END;
                 END IF;
                 IF op = 2 THEN
                     cost := least(cost, {max_stored} - result[w + 2]);

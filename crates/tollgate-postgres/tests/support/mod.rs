@@ -11,8 +11,8 @@ use std::time::Duration;
 use tollgate_core::{
     Algorithm, Batch, Check, Cost, Error, Key, Op, Policy, Quota, Space, Store, Verdicts,
 };
-use tollgate_postgres::sqlx::PgPool;
 use tollgate_postgres::sqlx::postgres::PgPoolOptions;
+use tollgate_postgres::sqlx::{self, AssertSqlSafe, Connection, PgConnection, PgPool};
 use tollgate_postgres::{PostgresStore, Schema, tollgate_core};
 use tollgate_services::PostgresServer;
 
@@ -69,4 +69,43 @@ pub(crate) async fn hit(
         })
         .collect();
     store.apply(Batch::new(&checks).unwrap()).await
+}
+
+/// A store in a schema that no other test uses, over a pool of `size` connections.
+pub(crate) async fn store_on(server: &PostgresServer, size: u32) -> PostgresStore {
+    let builder = PostgresStore::builder(pool(server, size));
+    let builder = builder.schema(schema(&pool(server, 1)).await);
+    builder.build().unwrap()
+}
+
+/// A session of the test's own.
+pub(crate) async fn session(server: &PostgresServer) -> PgConnection {
+    PgConnection::connect(&server.url()).await.unwrap()
+}
+
+pub(crate) async fn run(connection: &mut PgConnection, sql: String) {
+    sqlx::raw_sql(AssertSqlSafe(sql))
+        .execute(connection)
+        .await
+        .unwrap();
+}
+
+/// Locks the row of `subject` until the transaction ends.
+pub(crate) async fn lock(connection: &mut PgConnection, store: &PostgresStore, subject: &str) {
+    let schema = store.schema().quoted();
+    run(connection, "BEGIN".to_owned()).await;
+    let sql =
+        format!("SELECT 1 FROM {schema}.counters WHERE substr(key, 17) = '{subject}' FOR UPDATE");
+    let rows = sqlx::raw_sql(AssertSqlSafe(sql))
+        .fetch_all(connection)
+        .await
+        .unwrap();
+    assert_eq!(rows.len(), 1, "the row to lock is there");
+}
+
+/// Sends a signal, by its name, to one of the server's processes.
+pub(crate) fn signal(pid: i32, name: &str) {
+    let arguments = [format!("-{name}"), pid.to_string()];
+    let status = std::process::Command::new("kill").args(arguments).status();
+    assert!(status.unwrap().success());
 }

@@ -1,0 +1,132 @@
+//! One caller alone, who leaves, sleeps, waits for a row or outlives its runtime, is no trouble for those who come after.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::task::Poll;
+use std::time::Duration;
+
+use tollgate_core::{Algorithm, Error, ErrorKind};
+use tollgate_postgres::sqlx::{self, PgConnection};
+use tollgate_postgres::{PostgresStore, tollgate_core};
+
+use crate::support::{hit, lock, policy, run, session, store_on};
+
+async fn process_behind(store: &PostgresStore) -> i32 {
+    let query = sqlx::query_scalar("SELECT pg_backend_pid()");
+    query.fetch_one(store.pool()).await.unwrap()
+}
+
+/// Waits until somebody waits for a row.
+async fn until_somebody_waits(session: &mut PgConnection) {
+    // What another test of this server does counts as well, so the row's holder looks for who waits for itself.
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))";
+    while sqlx::query_scalar::<_, i64>(waiting)
+        .fetch_one(&mut *session)
+        .await
+        .unwrap()
+        == 0
+    {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_goes_away_is_charged_whole_and_its_connection_stays() {
+    let server = support::server();
+    let store = store_on(&server, 1).await;
+    let policy = policy(Algorithm::FixedWindow, 1_000);
+    hit(&store, &policy, "s", &["k"]).await.unwrap();
+    let process = process_behind(&store).await;
+    let mut session = session(&server).await;
+    lock(&mut session, &store, "k").await;
+    let caller = tokio::spawn({
+        let (store, policy) = (store.clone(), policy.clone());
+        async move { hit(&store, &policy, "s", &["k"]).await }
+    });
+    until_somebody_waits(&mut session).await;
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    run(&mut session, "ROLLBACK".to_owned()).await;
+
+    // There is one connection, so this comes after the statement of the caller who has left.
+    let verdicts = hit(&store, &policy, "s", &["k"]).await.unwrap();
+    assert_eq!(verdicts.as_slice()[0].mark(), 3);
+    assert_eq!(process_behind(&store).await, process);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_nobody_polls_holds_up_nobody_in_its_lane() {
+    let server = support::server();
+    let store = store_on(&server, 4).await;
+    let policy = policy(Algorithm::FixedWindow, 1_000);
+    let mut kept = Box::pin(hit(&store, &policy, "s", &["k"]));
+    assert!(futures::poll!(&mut kept).is_pending());
+    for number in 1..=20 {
+        let verdicts = hit(&store, &policy, "s", &["k"]).await.unwrap();
+        let mark = verdicts.as_slice()[0].mark();
+        assert!((number..=number + 1).contains(&mark), "{mark}");
+    }
+    assert_eq!(kept.await.unwrap().as_slice().len(), 1);
+    let last = hit(&store, &policy, "s", &["k"]).await.unwrap();
+    assert_eq!(last.as_slice()[0].mark(), 22);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lone_caller_of_a_held_row_leaves_its_lane_to_the_others() {
+    let server = support::server();
+    let schema = support::schema(&support::pool(&server, 1)).await;
+    let builder = PostgresStore::builder(support::pool(&server, 3)).schema(schema);
+    let builder = builder.lanes(1).lock_timeout(Duration::from_millis(1_500));
+    let store = builder.build().unwrap();
+    let policy = policy(Algorithm::TokenBucket, 1_000);
+    hit(&store, &policy, "s", &["held"]).await.unwrap();
+    let mut session = session(&server).await;
+    lock(&mut session, &store, "held").await;
+    let times_out = |error: Error| {
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+        assert!(!error.may_have_charged());
+    };
+    // From here on the store knows that the row is held.
+    times_out(hit(&store, &policy, "s", &["held"]).await.unwrap_err());
+    let mut held = Box::pin(hit(&store, &policy, "s", &["held"]));
+    assert!(futures::poll!(&mut held).is_pending());
+    for _ in 0..10 {
+        hit(&store, &policy, "s", &["free"]).await.unwrap();
+    }
+    assert!(matches!(futures::poll!(&mut held), Poll::Pending));
+    times_out(held.await.unwrap_err());
+    run(&mut session, "ROLLBACK".to_owned()).await;
+    hit(&store, &policy, "s", &["held"]).await.unwrap();
+}
+
+#[test]
+fn a_call_that_outlives_its_runtime_leaves_the_lane_to_those_of_another() {
+    let server = support::server();
+    let policy = policy(Algorithm::FixedWindow, 1_000);
+    let first = tokio::runtime::Runtime::new().unwrap();
+    let store = first.block_on(store_on(&server, 1));
+    let mut kept = Box::pin(hit(&store, &policy, "s", &["k"]));
+    let mut session = first.block_on(async {
+        hit(&store, &policy, "s", &["k"]).await.unwrap();
+        let mut session = session(&server).await;
+        lock(&mut session, &store, "k").await;
+        let short = Duration::from_millis(100);
+        assert!(tokio::time::timeout(short, &mut kept).await.is_err());
+        session
+    });
+    first.block_on(run(&mut session, "ROLLBACK".to_owned()));
+    drop(first);
+    drop(kept);
+
+    let second = tokio::runtime::Runtime::new().unwrap();
+    second.block_on(async {
+        // The first runtime's connections went with it.
+        let mut failures = 0;
+        while let Err(error) = hit(&store, &policy, "s", &["k"]).await {
+            assert!(error.is_transient(), "{error}");
+            failures += 1;
+            assert!(failures < 5, "{error}");
+        }
+    });
+}
