@@ -31,6 +31,14 @@ pub(crate) fn run(workspace: &Workspace, require: Require) -> Result<()> {
             "warnings",
         ]),
     )?;
+    // Tests start them, and naming targets leaves them unbuilt.
+    step::run(
+        "examples",
+        step::cargo()
+            .arg("build")
+            .args(EVERYTHING)
+            .arg("--examples"),
+    )?;
     tests(workspace)?;
     step::run(
         "examples in the documentation",

@@ -11,6 +11,7 @@ use tollgate_postgres::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tollgate_postgres::{PostgresStore, Sweeper};
 use tollgate_redis::RedisStore;
 use tollgate_redis::redis::Client;
+use tollgate_redis::redis::aio::ConnectionManagerConfig;
 
 /// A store that is not opened yet.
 #[derive(Clone, Debug)]
@@ -54,14 +55,10 @@ impl Backend {
 
 async fn redis(client: Client) -> Result<RedisStore> {
     let address = client.get_connection_info().addr().to_string();
-    let connecting = async {
-        // The manager would try again for a while before it says what is wrong.
-        client.get_multiplexed_async_connection().await?;
-        client.get_connection_manager().await
-    };
-    let manager = connecting
-        .await
-        .with_context(|| format!("cannot reach Redis at {address}"))?;
+    // The breaker decides when to try again.
+    let config = ConnectionManagerConfig::new().set_number_of_retries(0);
+    let manager = client.get_connection_manager_with_config(config).await;
+    let manager = manager.with_context(|| format!("cannot reach Redis at {address}"))?;
     Ok(RedisStore::new(manager))
 }
 

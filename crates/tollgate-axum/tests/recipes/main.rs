@@ -10,6 +10,7 @@ mod email_per_recipient;
 mod guide;
 mod login_lockout;
 mod quota_and_unlock;
+mod readme;
 #[path = "../service/server.rs"]
 #[expect(dead_code, reason = "other tests use the rest")]
 mod server;
