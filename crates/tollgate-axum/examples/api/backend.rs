@@ -17,7 +17,7 @@ use tollgate_redis::redis::aio::ConnectionManagerConfig;
 #[derive(Clone, Debug)]
 pub(crate) enum Backend {
     Memory,
-    Redis(Client),
+    Redis(Box<Client>),
     Postgres(Box<PgConnectOptions>),
 }
 
@@ -28,7 +28,7 @@ impl FromStr for Backend {
         let scheme = text.split_once("://").map(|(scheme, _)| scheme);
         match (text, scheme) {
             ("memory", None) => Ok(Self::Memory),
-            (_, Some("redis")) => Ok(Self::Redis(Client::open(text)?)),
+            (_, Some("redis")) => Ok(Self::Redis(Box::new(Client::open(text)?))),
             (_, Some("postgres" | "postgresql")) => Ok(Self::Postgres(Box::new(text.parse()?))),
             _ => bail!("expected memory, redis://.. or postgres://.."),
         }
@@ -41,7 +41,7 @@ impl Backend {
         match self {
             Self::Memory => Ok((SharedStore::new(MemoryStore::new()), None)),
             Self::Redis(client) => {
-                let store = redis(client).await?;
+                let store = redis(*client).await?;
                 Ok((protected(store, "redis", bound)?, None))
             }
             Self::Postgres(options) => {
