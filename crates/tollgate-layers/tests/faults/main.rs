@@ -11,6 +11,7 @@ mod backend;
 mod clock;
 mod everywhere;
 mod failover;
+mod guide;
 mod load;
 mod names;
 mod open_breaker;

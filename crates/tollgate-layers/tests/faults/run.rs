@@ -7,6 +7,7 @@ use anyhow::Result;
 use futures::future::join_all;
 use tollgate_core::{FailureMode, SharedStore};
 
+use crate::guide;
 use crate::load::{LIMIT, Load, MODES, Seen, limiter};
 use crate::stack::{BOUND, Stack, share_of};
 use crate::tally::Tally;
@@ -59,6 +60,7 @@ impl Scene {
         });
         let outcomes = join_all(ends).await;
         outcomes.iter().for_each(Outcome::print);
+        assert!(guide::lists(self), "the guide does not list {self:?}");
         (outcomes, kept)
     }
 }

@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use tollgate_core::{SharedStore, Store};
-use tollgate_layers::{Breaker, DenyCache, Fallback, Instrumented, Share, Timeout};
+use tollgate_core::{Result, SharedStore, Store};
+use tollgate_layers::{DenyCacheOptions, Fallback, Share, Timeout};
 
 /// The longest that a store is waited for.
 pub(crate) const BOUND: Duration = Timeout::<SharedStore>::DEFAULT;
-/// How many processes there are supposed to be.
-const PROCESSES: u32 = 4;
 
 /// What one process admits of a limit while the store is away.
-pub(crate) fn share_of(limit: u64) -> u64 {
-    limit / u64::from(PROCESSES)
+pub(crate) const fn share_of(limit: u64) -> u64 {
+    limit / 4
 }
 
 /// A store and what is around it.
@@ -23,19 +21,26 @@ pub(crate) struct Stack {
     pub(crate) store: SharedStore,
 }
 
-/// What an application has, each wrapper as it comes.
+/// What an application has.
 pub(crate) fn usual(store: impl Store) -> Stack {
-    let share = Share::of(1, PROCESSES).unwrap();
-    let store = Fallback::new(Breaker::new(Timeout::new(store)), share);
     Stack {
         name: "usual",
-        store: SharedStore::new(Instrumented::new(DenyCache::new(store))),
+        store: guarded(store).unwrap(),
     }
+}
+
+/// As the guide shows it.
+fn guarded(store: impl Store) -> Result<SharedStore> {
+    let store = tollgate_layers::Stack::around(store)
+        .fallback(Share::of(1, 4)?)
+        .deny_cache(DenyCacheOptions::new())
+        .build()?;
+    Ok(store)
 }
 
 /// A timeout and a stand-in alone: every call meets the fault.
 pub(crate) fn exposed(store: impl Store) -> Stack {
-    let share = Share::of(1, PROCESSES).unwrap();
+    let share = Share::of(1, 4).unwrap();
     Stack {
         name: "no breaker",
         store: SharedStore::new(Fallback::new(Timeout::new(store), share)),
