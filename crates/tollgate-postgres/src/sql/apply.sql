@@ -54,8 +54,7 @@ DECLARE
     expires bigint[];
     -- The sweeper goes by the clock, which knows nothing of an instant that the caller named.
     shift bigint := 0;
-    affected integer;
-    fresh integer;
+    affected integer; missing integer; fresh integer;
     setting text;
     -- Rows that were made so that there is something to lock.
     made boolean[];
@@ -71,21 +70,14 @@ DECLARE
     read       record;
     view       bigint[];
     -- One check.
-    p integer; q integer; w integer; k integer;
-    first_word integer; batch_end integer;
+    p integer; q integer; w integer; k integer; first_word integer; batch_end integer;
     op bigint; cost bigint;
     p1 bigint; p2 bigint; p3 bigint; p4 bigint;
-    start bigint; level bigint; other bigint; gone bigint; ok boolean;
-    admitted boolean;
+    start bigint; level bigint; other bigint; gone bigint; ok boolean; admitted boolean;
 BEGIN
 <<attempt>>
 LOOP
-    IF locked THEN
-        setting := set_config('lock_timeout', lock_wait::text, true);
-        setting := set_config('synchronous_commit', commit, true);
-    END IF;
     expires := array_fill(NULL::bigint, ARRAY[key_count]);
-    made := array_fill(false, ARRAY[key_count]);
     old_a := expires;
     old_b := expires;
     old_c := expires;
@@ -94,6 +86,9 @@ LOOP
     -- in the order of the keys. Who makes rows waits for nobody but others who make rows, so that all waits go one way.
     -- A log is read when it is judged, unless all rows are read together.
     IF locked THEN
+        setting := set_config('lock_timeout', lock_wait::text, true);
+        setting := set_config('synchronous_commit', commit, true);
+        made := array_fill(false, ARRAY[key_count]);
         FOR i IN 1 .. key_count LOOP
             IF clock_timestamp() > began + interval '2 milliseconds' THEN
                 PERFORM {schema}.lock_wait_left_v1(lock_wait, began);
@@ -133,15 +128,23 @@ LOOP
                 old_c[i] := row_c;
             END IF;
         END LOOP;
+    ELSIF NOT together THEN
+        SELECT array_agg(r.a), array_agg(r.b), array_agg(r.c) INTO old_a, old_b, old_c FROM (
+            SELECT t.a, t.b, t.c
+                FROM unnest(keys) WITH ORDINALITY AS k (key, place)
+                LEFT JOIN {schema}.counters AS t ON t.key = k.key
+                ORDER BY k.place
+        ) AS r;
     ELSE
         SELECT array_agg(r.a), array_agg(r.b), array_agg(r.c), array_agg(r.head), array_agg(r.written_by)
             INTO old_a, old_b, old_c, heads, writers FROM (
-            SELECT t.a, t.b, t.c,
-                CASE WHEN k.family = 3 THEN (SELECT l FROM {schema}.logs AS l WHERE l.key = k.key) END AS head,
-                CASE WHEN k.family = 3 THEN (SELECT l.xmin FROM {schema}.logs AS l WHERE l.key = k.key) END AS written_by
-                FROM unnest(keys, families) WITH ORDINALITY AS k (key, family, place)
-                LEFT JOIN {schema}.counters AS t ON t.key = k.key
-                ORDER BY k.place
+            -- How many subscripts there are, the planner always guesses alike. So it keeps its plan, where the length of an
+            -- array that it knows would make it plan anew for every call.
+            SELECT t.a, t.b, t.c, l AS head, l.xmin AS written_by
+                FROM generate_subscripts(keys, 1) AS i
+                LEFT JOIN {schema}.counters AS t ON t.key = keys[i]
+                LEFT JOIN {schema}.logs AS l ON l.key = CASE WHEN families[i] = 3 THEN keys[i] END
+                ORDER BY i
         ) AS r;
     END IF;
     IF  0 > ANY (old_a) OR {last_time} < ANY (old_a) OR 0 > ANY (old_b) OR {max_stored} < ANY (old_b)
@@ -452,10 +455,11 @@ LOOP
             GET DIAGNOSTICS fresh = ROW_COUNT;
         END IF;
     ELSE
+        missing := 0;
         FOR i IN 1 .. key_count LOOP
             CONTINUE WHEN expires[i] IS NULL;
             IF old_a[i] IS NULL THEN
-                fresh := fresh + 1;
+                missing := missing + 1;
                 CONTINUE;
             END IF;
             IF written > 0 AND clock_timestamp() > began + interval '2 milliseconds' THEN
@@ -467,8 +471,7 @@ LOOP
             EXIT WHEN NOT FOUND;
             written := written + 1;
         END LOOP;
-        IF fresh > 0 AND written + fresh = affected THEN
-            fresh := 0;
+        IF missing > 0 AND written + missing = affected THEN
             FOR i IN 1 .. key_count LOOP
                 CONTINUE WHEN expires[i] IS NULL OR old_a[i] IS NOT NULL;
                 INSERT INTO {schema}.counters (expires_at, a, b, c, key)
@@ -477,8 +480,6 @@ LOOP
                 EXIT WHEN NOT FOUND;
                 fresh := fresh + 1;
             END LOOP;
-        ELSE
-            fresh := 0;
         END IF;
     END IF;
     written := written + fresh;
