@@ -85,11 +85,11 @@ impl<S: Store + Clone, K: KeyExtractor, R: Clone> RateLimitLayer<S, K, R> {
     ///
     /// ```
     /// use tollgate_axum::{CountAfter, RateLimitLayer};
-    /// use tollgate_memory::{Limiter, MemoryStore, Quota};
+    /// use tollgate_memory::{Algorithm, Limiter, MemoryStore, Policy};
     ///
-    /// // Five failed attempts, then locked out for 15 minutes; a success wipes the slate clean.
-    /// let login = RateLimitLayer::new(Limiter::new(MemoryStore::new(), "5/15 minutes".parse::<Quota>()?))
-    ///     .scope("login")
+    /// // Five failed attempts, then locked out until 15 minutes after the first; a success wipes the slate clean.
+    /// let policy = Policy::new("login", Algorithm::FixedWindow, "5/15 minutes".parse()?)?;
+    /// let login = RateLimitLayer::new(Limiter::new(MemoryStore::new(), policy))
     ///     .count_after(CountAfter::lockout());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
