@@ -31,6 +31,8 @@ impl<S: Store + Clone, K: KeyExtractor, R: Clone> RateLimitLayer<S, K, R> {
     }
 
     /// Limits only requests of these methods. Others pass, uncounted and without headers.
+    ///
+    /// `HEAD` goes with `GET`: the same route answers it, with the same work.
     #[must_use]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.with(|rules| rules.methods = Some(methods.into_iter().collect()))
