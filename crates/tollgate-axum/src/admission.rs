@@ -182,6 +182,7 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
                     receipt,
                     rule: rule.clone(),
                     reach,
+                    is_safe: parts.method.is_safe(),
                 })),
                 ..pass
             }),

@@ -87,10 +87,11 @@ impl<S: Store + Clone, K: KeyExtractor, R: Clone> RateLimitLayer<S, K, R> {
     ///
     /// ```
     /// use tollgate_axum::{CountAfter, RateLimitLayer};
-    /// use tollgate_memory::{Limiter, MemoryStore, Quota};
+    /// use tollgate_memory::{Algorithm, Limiter, MemoryStore, Policy};
     ///
-    /// // Five failed attempts, then locked out for 15 minutes; a success wipes the slate clean.
-    /// let login = RateLimitLayer::new(Limiter::new(MemoryStore::new(), "5/15 minutes".parse::<Quota>()?))
+    /// // Five failed attempts in the 15 minutes that begin with the first; a success wipes the slate clean.
+    /// let policy = Policy::new("login", Algorithm::FixedWindow, "5/15 minutes".parse()?)?;
+    /// let login = RateLimitLayer::new(Limiter::new(MemoryStore::new(), policy))
     ///     .scope("login")
     ///     .count_after(CountAfter::lockout());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
