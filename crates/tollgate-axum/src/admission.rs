@@ -150,7 +150,8 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
         let subject = charge.key.subject();
         let reservation = charge.limiter.reserve(subject, charge.cost.get()).await?;
         let admission = self.conclude(reservation.decision(), charge, parts);
-        if let Some(receipt) = reservation.into_receipt() {
+        if matches!(admission, Admission::Admitted(_)) {
+            let receipt = reservation.into_receipt();
             charged::leave(receipt, Arc::clone(&charge.limiter), parts);
         }
         Ok(admission)
