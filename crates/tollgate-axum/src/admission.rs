@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Method;
 use http::request::Parts;
 use tollgate_core::{Cost, Decision, Error, Limiter, Store};
 
@@ -149,7 +150,8 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
         let subject = charge.key.subject();
         let reservation = charge.limiter.reserve(subject, charge.cost.get()).await?;
         let admission = self.conclude(reservation.decision(), charge, parts);
-        if let Some(receipt) = reservation.into_receipt() {
+        if matches!(admission, Admission::Admitted(_)) {
+            let receipt = reservation.into_receipt();
             charged::leave(receipt, Arc::clone(&charge.limiter), parts);
         }
         Ok(admission)
@@ -181,6 +183,7 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
                     receipt,
                     rule: rule.clone(),
                     reach,
+                    is_safe: parts.method.is_safe(),
                 })),
                 ..pass
             }),
@@ -191,8 +194,8 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
     /// What the request takes; `None` if it is exempt.
     fn cost_of(&self, parts: &Parts) -> Option<Cost> {
         let rules = &self.rules;
-        let is_limited = |methods: &[_]| methods.contains(&parts.method);
-        if !rules.methods.as_deref().is_none_or(is_limited) {
+        let methods = rules.methods.as_deref();
+        if methods.is_some_and(|methods| !names(methods, &parts.method)) {
             return None;
         }
         if rules.skip.iter().any(|skip| skip(parts)) {
@@ -271,4 +274,9 @@ impl<S: Store + Clone, K: KeyExtractor, R: Sync> Config<S, K, R> {
     pub(crate) fn advertise(&self, limit: &RateLimit, subject: &[u8], reach: Reach) -> Advertised {
         Advertised::of(limit.policies(), &self.rules.headers, subject, reach)
     }
+}
+
+/// Whether `method` is one of `methods`. A route for `GET` answers `HEAD` with the same work.
+fn names(methods: &[Method], method: &Method) -> bool {
+    methods.contains(method) || (method == Method::HEAD && methods.contains(&Method::GET))
 }

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -46,7 +45,9 @@ type Settle = Box<dyn FnOnce(u64) -> Settlement + Send>;
 /// One that is dropped leaves the estimate charged. It may outlive the response: settle in the task that streams the
 /// body, say. The response's headers tell of the estimate.
 ///
-/// Where layers with receipts are stacked, it settles with all of them.
+/// Where layers with receipts are stacked, it settles with all of them. A layer that let the request pass without charging it
+/// (the store was away and the [`FailureMode`](tollgate_core::FailureMode) admits, or all that there is to charge is in shadow
+/// mode and used up) has nothing to correct: settling succeeds and has no report of it.
 #[must_use = "the estimate stays charged unless it is settled"]
 pub struct Charged {
     settle: Vec<Settle>,
@@ -76,27 +77,32 @@ impl fmt::Debug for Charged {
     }
 }
 
-/// The receipts in a request's extensions, until a handler takes them.
+/// The receipts in a request's extensions; `None` once a handler has taken them.
 #[derive(Clone, Default)]
-struct Receipts(Arc<Mutex<Vec<Settle>>>);
+struct Receipts(Arc<Mutex<Option<Vec<Settle>>>>);
 
-/// Leaves a receipt for the handler.
-pub(crate) fn leave<S: Store>(receipt: Receipt, limiter: Arc<Limiter<S>>, parts: &mut Parts) {
-    let settle: Settle =
-        Box::new(move |actual| Box::pin(async move { limiter.settle(receipt, actual).await }));
+/// Leaves a receipt for the handler, if only to say that the request was admitted and nothing is to be settled.
+pub(crate) fn leave<S: Store>(
+    receipt: Option<Receipt>,
+    limiter: Arc<Limiter<S>>,
+    parts: &mut Parts,
+) {
+    let settle = receipt.map(|receipt| -> Settle {
+        Box::new(move |actual| Box::pin(async move { limiter.settle(receipt, actual).await }))
+    });
     let receipts = parts.extensions.get_or_insert_default::<Receipts>();
     let mut receipts = receipts.0.lock().unwrap_or_else(PoisonError::into_inner);
-    receipts.push(settle);
+    receipts.get_or_insert_default().extend(settle);
 }
 
 /// There is no receipt for the handler to take.
 ///
-/// Either no layer around it leaves one ([`with_receipt`](crate::RateLimitLayer::with_receipt)), or nothing was charged (the request is
-/// exempt, or the store could not be asked), or another extractor has taken it: a charge is settled once.
+/// Either no layer around it leaves one ([`with_receipt`](crate::RateLimitLayer::with_receipt)), or the request is exempt, or
+/// another extractor has taken it: a charge is settled once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no charge to settle: no layer leaves a receipt, nothing was charged, or the receipt was taken before; \
-     use `with_receipt` on the layer, and take an `Option<Charged>` where nothing may be charged"
+    "there is no charge to settle: no layer leaves a receipt, the request is exempt, or the receipt was taken before; \
+     use `with_receipt` on the layer, and take an `Option<Charged>` where requests may be exempt"
 )]
 pub struct NothingCharged;
 
@@ -111,8 +117,7 @@ impl Charged {
     fn take(parts: &Parts) -> Option<Self> {
         let receipts = parts.extensions.get::<Receipts>()?;
         let mut receipts = receipts.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let settle = mem::take(&mut *receipts);
-        (!settle.is_empty()).then_some(Self { settle })
+        receipts.take().map(|settle| Self { settle })
     }
 }
 

@@ -34,6 +34,8 @@ pub enum Outcome {
 pub struct CountAfter {
     judge: Arc<dyn Fn(&Parts) -> Outcome + Send + Sync>,
     reserves: bool,
+    /// Whether the success of a request that only looks, such as one for a page, forgets what was counted.
+    resets_on_safe: bool,
 }
 
 impl CountAfter {
@@ -43,6 +45,7 @@ impl CountAfter {
         Self {
             judge: Arc::new(judge),
             reserves: false,
+            resets_on_safe: true,
         }
     }
 
@@ -83,9 +86,20 @@ impl CountAfter {
     ///
     /// [Failures](Self::failures) count, successes [reset](Self::reset_on_success), others do neither. It
     /// [reserves](Self::reserving), so attempts made at the same time are no way around it.
+    ///
+    /// The success of a safe method (RFC 9110, section 9.2.1: `GET`, `HEAD`, `OPTIONS`, `TRACE`) is free and resets nothing.
+    /// A route that shows a form by `GET` and takes it by `POST` would otherwise forget every guess as soon as the form is
+    /// asked for again. Where `GET` is the attempt itself, [`reset_on_success`](Self::reset_on_success) resets by any method:
+    /// `CountAfter::failures().reset_on_success().reserving()`.
+    ///
+    /// A success forgets the failures of the whole key. Where clients are told apart by their addresses alone, whoever has an
+    /// account of their own can begin anew by logging in to it; count the account that is guessed at as well.
     #[must_use]
     pub fn lockout() -> Self {
-        Self::failures().reset_on_success().reserving()
+        Self {
+            resets_on_safe: false,
+            ..Self::failures().reset_on_success().reserving()
+        }
     }
 
     /// Charges first and gives back what turns out to be free.
@@ -101,8 +115,12 @@ impl CountAfter {
         self.reserves
     }
 
-    pub(crate) fn outcome(&self, response: &Parts) -> Outcome {
-        (self.judge)(response)
+    /// What `response` means, to a request of a safe method or of another one.
+    pub(crate) fn outcome(&self, response: &Parts, is_safe: bool) -> Outcome {
+        match (self.judge)(response) {
+            Outcome::Reset if is_safe && !self.resets_on_safe => Outcome::Free,
+            outcome => outcome,
+        }
     }
 }
 

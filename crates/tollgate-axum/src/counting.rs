@@ -22,6 +22,8 @@ pub(crate) struct Counting<S> {
     pub(crate) receipt: Option<Receipt>,
     pub(crate) rule: CountAfter,
     pub(crate) reach: Reach,
+    /// Whether the request's method only looks.
+    pub(crate) is_safe: bool,
 }
 
 impl<S: Store + Clone> Counting<S> {
@@ -33,7 +35,7 @@ impl<S: Store + Clone> Counting<S> {
         config: &Config<S, K, R>,
         response: &Parts,
     ) -> Option<Advertised> {
-        let outcome = self.rule.outcome(response);
+        let outcome = self.rule.outcome(response, self.is_safe);
         let settled = self.carry_out(config, outcome).await;
         settled.unwrap_or_else(|error| {
             let error: &dyn StdError = &error;
@@ -54,6 +56,7 @@ impl<S: Store + Clone> Counting<S> {
             receipt,
             rule,
             reach,
+            is_safe: _,
         } = self;
         let decision = match outcome {
             Outcome::Charge if rule.reserves() => return Ok(None),

@@ -39,6 +39,8 @@ fn cut(policy: &Policy, max_delay: Duration) -> Policy {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_core::Quota;
+
     use super::*;
 
     fn queue(algorithm: Algorithm, quota: &str, max_delay: Duration) -> u64 {
@@ -71,5 +73,27 @@ mod tests {
             queue(Algorithm::SlidingLog, "10/second", Duration::ZERO),
             10
         );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_queue_can_be_cut(
+            limit in 0..=Quota::MAX_LIMIT, few in 0..100_u64, is_few: bool, millis in 1..u64::MAX,
+            burst in proptest::option::of(1..=Quota::MAX_BURST), delay: u64,
+        ) {
+            let limit = if is_few { few } else { limit };
+            let period = Duration::from_millis(millis % 40_000_000_000).max(Quota::MIN_PERIOD);
+            let quota = match burst {
+                None => Quota::new(limit, period),
+                Some(burst) => Quota::new_with_burst(limit, period, burst),
+            };
+            let Ok(policy) = quota.map(|quota| Policy::new("q", Algorithm::LeakyBucket, quota).unwrap()) else {
+                return Ok(());
+            };
+            let delay = Duration::from_micros(delay >> (limit % 64));
+            let shaped = cut(&policy, delay);
+            proptest::prop_assert!(shaped.rule().capacity() <= policy.rule().capacity());
+            proptest::prop_assert_eq!(shaped.rule().capacity() == 0, limit == 0);
+        }
     }
 }

@@ -31,6 +31,8 @@ impl<S: Store + Clone, K: KeyExtractor, R: Clone> RateLimitLayer<S, K, R> {
     }
 
     /// Limits only requests of these methods. Others pass, uncounted and without headers.
+    ///
+    /// `HEAD` goes with `GET`: the same route answers it, with the same work.
     #[must_use]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.with(|rules| rules.methods = Some(methods.into_iter().collect()))
@@ -87,9 +89,10 @@ impl<S: Store + Clone, K: KeyExtractor, R: Clone> RateLimitLayer<S, K, R> {
     /// use tollgate_axum::{CountAfter, RateLimitLayer};
     /// use tollgate_memory::{Algorithm, Limiter, MemoryStore, Policy};
     ///
-    /// // Five failed attempts, then locked out until 15 minutes after the first; a success wipes the slate clean.
+    /// // Five failed attempts in the 15 minutes that begin with the first; a success wipes the slate clean.
     /// let policy = Policy::new("login", Algorithm::FixedWindow, "5/15 minutes".parse()?)?;
     /// let login = RateLimitLayer::new(Limiter::new(MemoryStore::new(), policy))
+    ///     .scope("login")
     ///     .count_after(CountAfter::lockout());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

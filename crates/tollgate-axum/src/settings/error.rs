@@ -174,7 +174,8 @@ impl VariableError {
 
 impl fmt::Display for VariableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let variable = &self.variable;
+        // An unknown name may hold anything, line breaks too.
+        let variable = self.variable.escape_debug();
         match &self.problem {
             VariableProblem::Unknown { nearest } => {
                 write!(f, "{variable} is unknown; did you mean {nearest}?")

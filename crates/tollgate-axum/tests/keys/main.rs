@@ -8,8 +8,10 @@
 mod bounds;
 mod closures;
 mod counting;
+mod elements;
 mod forwarded;
 mod identities;
 mod peer;
 mod properties;
 mod support;
+mod trust;

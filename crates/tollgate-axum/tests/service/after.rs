@@ -7,6 +7,7 @@ use axum::Router;
 use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::routing::get;
+use reqwest::Method;
 use tokio::sync::Semaphore;
 use tollgate_axum::{CountAfter, Outcome, RateLimitLayer};
 use tollgate_memory::{Algorithm, Limiter, ManualClock, MemoryStore, Policy, Quota};
@@ -21,7 +22,8 @@ async fn answer(Query(query): Query<Vec<(String, u16)>>) -> StatusCode {
 }
 
 fn app(layer: RateLimitLayer<MemoryStore>) -> Router {
-    Router::new().route("/", get(answer)).route_layer(layer)
+    let routes = get(answer).post(answer).options(answer);
+    Router::new().route("/", routes).route_layer(layer)
 }
 
 fn three_per_minute(clock: &ManualClock) -> Limiter<MemoryStore> {
@@ -33,7 +35,11 @@ fn three_per_minute(clock: &ManualClock) -> Limiter<MemoryStore> {
 }
 
 async fn remaining(server: &Server, path: &str) -> (u16, String) {
-    let response = server.get(path).await;
+    remaining_after(Method::GET, server, path).await
+}
+
+async fn remaining_after(method: Method, server: &Server, path: &str) -> (u16, String) {
+    let response = server.request(method, path).send().await.unwrap();
     let remaining = response.headers()["x-ratelimit-remaining"]
         .to_str()
         .unwrap()
@@ -80,13 +86,52 @@ async fn a_lockout_counts_failures_and_forgets_them_at_a_success() {
     let clock = ManualClock::default();
     let server = Server::start(app(RateLimitLayer::new(three_per_minute(&clock)).lockout())).await;
     assert_eq!(server.statuses([BAD, BAD]).await, [401, 401]);
-    assert_eq!(remaining(&server, GOOD).await, (200, "3".to_owned()));
+    let success = remaining_after(Method::POST, &server, GOOD).await;
+    assert_eq!(success, (200, "3".to_owned()));
     assert_eq!(server.statuses([BAD, BAD]).await, [401, 401]);
     // A fault of the server is no guess.
     assert_eq!(remaining(&server, BROKEN).await, (503, "1".to_owned()));
     assert_eq!(server.statuses([BAD, GOOD, BAD]).await, [401, 429, 429]);
     clock.advance(Duration::from_secs(60));
     assert_eq!(server.status(GOOD).await, 200);
+}
+
+#[tokio::test]
+async fn looking_at_the_form_does_not_forget_failures() {
+    let clock = ManualClock::default();
+    let server = Server::start(app(RateLimitLayer::new(three_per_minute(&clock)).lockout())).await;
+    for left in ["2", "1"] {
+        let guess = remaining_after(Method::POST, &server, BAD).await;
+        assert_eq!(guess, (401, left.to_owned()));
+        for looking in [Method::GET, Method::HEAD, Method::OPTIONS] {
+            let form = remaining_after(looking, &server, GOOD).await;
+            assert_eq!(form, (200, left.to_owned()));
+        }
+    }
+    // Where the attempt itself is a GET, the rule is made of its parts.
+    let rule = CountAfter::failures().reset_on_success().reserving();
+    let layer = RateLimitLayer::new(three_per_minute(&clock)).count_after(rule);
+    let server = Server::start(app(layer)).await;
+    assert_eq!(remaining(&server, BAD).await.1, "2");
+    assert_eq!(remaining(&server, GOOD).await.1, "3");
+}
+
+#[tokio::test]
+async fn an_attempt_whose_client_hangs_up_stays_counted() {
+    let arrivals = Arc::new(Semaphore::new(0));
+    let arrived = Arc::clone(&arrivals);
+    let handler = get(move || async move {
+        arrived.add_permits(1);
+        std::future::pending::<StatusCode>().await
+    });
+    let layer = RateLimitLayer::new(three_per_minute(&ManualClock::default())).lockout();
+    let server = Server::start(Router::new().route("/", handler).route_layer(layer)).await;
+    for _ in 0..3 {
+        let attempt = tokio::spawn(server.request(Method::GET, "/").send());
+        arrivals.acquire().await.unwrap().forget();
+        attempt.abort();
+    }
+    assert_eq!(server.status("/").await, 429);
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use tollgate_memory::{
 };
 
 use crate::server::{Server, limiter};
+use crate::stores::Remote;
 
 fn policy(name: &str, quota: &str) -> Policy {
     Policy::new(name, Algorithm::FixedWindow, quota.parse().unwrap()).unwrap()
@@ -143,6 +144,36 @@ async fn a_charge_is_taken_once_and_covers_all_layers() {
         .layer(layer("outer", "100/minute"));
     let server = Server::start(app).await;
     assert_eq!(body(&server, "/").await, "99 49");
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_does_not_keep_a_handler_from_its_receipt() {
+    let store = Remote::new();
+    let layer = RateLimitLayer::new(Limiter::new(store.clone(), policy("tokens", "100/minute")));
+    let app = Router::new()
+        .route("/{actual}", get(settle))
+        .route_layer(layer.cost(|_| 40).with_receipt());
+    let server = Server::start(app).await;
+    store.break_down(true);
+    let served = server.get("/10").await;
+    assert_eq!(served.status(), 200);
+    assert_eq!(served.text().await.unwrap(), "", "nothing was charged");
+    store.break_down(false);
+    assert_eq!(body(&server, "/10").await, "90");
+}
+
+#[tokio::test]
+async fn a_used_up_shadow_does_not_keep_a_handler_from_its_receipt() {
+    let clock = ManualClock::default();
+    let planned = policy("planned", "40/minute").shadow();
+    let layer = RateLimitLayer::new(limiter(planned, &clock))
+        .cost(|_| 40)
+        .with_receipt();
+    let app = Router::new()
+        .route("/{actual}", get(settle))
+        .route_layer(layer);
+    let server = Server::start(app).await;
+    assert_eq!(server.statuses(["/40", "/40", "/40"]).await, [200; 3]);
 }
 
 #[derive(Clone)]

@@ -70,6 +70,21 @@ async fn h3_only_the_methods_that_were_named_are_limited() {
 }
 
 #[tokio::test]
+async fn head_is_no_way_around_a_limit_on_get() {
+    let clock = ManualClock::default();
+    let layer = RateLimitLayer::new(limiter(Quota::per_minute(2), &clock)).methods([Method::GET]);
+    let (app, calls) = counted(layer);
+    let server = Server::start(app).await;
+    let head = async || {
+        let response = server.request(Method::HEAD, "/").send().await.unwrap();
+        response.status().as_u16()
+    };
+    assert_eq!((head().await, server.status("/").await), (200, 200));
+    assert_eq!((head().await, server.status("/").await), (429, 429));
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
 async fn h13_b88_a_limit_of_zero_blocks_and_the_handler_is_never_called() {
     let clock = ManualClock::default();
     let (app, calls) = counted(RateLimitLayer::new(limiter(Quota::per_minute(0), &clock)));

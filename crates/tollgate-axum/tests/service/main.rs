@@ -8,9 +8,11 @@
 mod after;
 mod failures;
 mod handlers;
+mod hostile;
 mod keys;
 mod limits;
 mod log;
+mod proxied;
 mod refusals;
 mod scopes;
 mod server;

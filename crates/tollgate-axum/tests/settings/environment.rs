@@ -244,6 +244,16 @@ fn variables_of_others_are_left_alone() {
     assert_eq!(Settings::from_vars(others).unwrap(), Settings::default());
 }
 
+#[test]
+fn a_name_cannot_begin_a_line_of_its_own_in_what_is_printed() {
+    let error = Settings::from_vars([("TOLLGATE_X\n\u{1b}[31mall is well", "1")]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "1 environment variable cannot be used\n  \
+         TOLLGATE_X\\n\\u{1b}[31mall is well is unknown; did you mean TOLLGATE_LIMIT?"
+    );
+}
+
 #[cfg(unix)]
 #[test]
 fn text_that_is_no_utf_8_is_an_error_in_a_value_and_in_a_name() {
