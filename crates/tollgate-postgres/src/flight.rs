@@ -48,7 +48,8 @@ impl Pilot {
 
     /// Whether the pool has connections to spare, so that one may be kept from statement to statement.
     pub(crate) fn has_spare_connections(&self) -> bool {
-        self.pool.num_idle() > 0 || self.pool.size() < self.pool.options().get_max_connections()
+        let has_room = self.pool.size() < self.pool.options().get_max_connections();
+        (has_room || self.pool.num_idle() > 0) && !self.pool.is_closed()
     }
 
     /// Forgets `keys`, which stand there once each and ascending. Returns how many there were to forget.

@@ -1,10 +1,12 @@
 //! Group commit: questions that come while a statement is under way go together in the next one.
 //!
-//! There is no timer. A question that finds its lane empty leaves at once; while it is under way others gather, and the
+//! No question waits for a timer. One that finds its lane empty leaves at once; while it is under way others gather, and the
 //! statement after it takes them all. Each is still judged on its own, in the order in which they came.
 //!
 //! A task of its own drives a lane's statements. So a caller who goes away takes nobody along, and neither does one whose
 //! future is kept but not polled.
+
+mod kept;
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -15,11 +17,13 @@ use parking_lot::Mutex;
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::timeout;
 use tollgate_core::{ErrorKind, Verdicts};
 
 use crate::error::Failure;
 use crate::flight::Pilot;
+use crate::group::kept::{KEPT_FOR, Kept};
 use crate::question::Question;
 
 /// The most checks in one statement, so that none holds its rows for long.
@@ -39,18 +43,22 @@ pub(crate) struct Group {
     /// Where questions go whose keys another session holds, so that they do not delay those of other keys.
     slow: Arc<Lane>,
     held: Arc<Mutex<HashSet<Box<[u8]>>>>,
+    kept: Arc<Kept>,
     hasher: RandomState,
 }
 
 #[derive(Debug, Default)]
 struct Lane {
     queue: Mutex<Queue>,
+    /// Wakes a driver that has nothing to send.
+    arrived: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Vec<Waiting>,
-    under_way: bool,
+    /// Whether a task drives the lane.
+    driven: bool,
 }
 
 #[derive(Debug)]
@@ -66,6 +74,7 @@ impl Group {
             lanes: (0..lanes).map(|_| Arc::default()).collect(),
             slow: Arc::default(),
             held: Arc::default(),
+            kept: Arc::default(),
             hasher: RandomState::new(),
         }
     }
@@ -81,15 +90,18 @@ impl Group {
         let starts = {
             let mut queue = lane.queue.lock();
             queue.waiting.push(Waiting { question, answer });
-            !std::mem::replace(&mut queue.under_way, true)
+            !std::mem::replace(&mut queue.driven, true)
         };
         if starts {
             let driver = Driver {
                 pilot: Arc::clone(&self.pilot),
                 held: Arc::clone(&self.held),
+                kept: Arc::clone(&self.kept),
                 lane: Arc::clone(lane),
             };
             runtime.spawn(driver.drive());
+        } else {
+            lane.arrived.notify_one();
         }
         answered.await.unwrap_or_else(|_| {
             // The driver panics on some answers that no server gives.
@@ -112,10 +124,11 @@ impl Group {
     }
 }
 
-/// Sends one lane's statements, one after the other, until nobody waits.
+/// Sends one lane's statements, one after the other, until nobody has come for a while.
 struct Driver {
     pilot: Arc<Pilot>,
     held: Arc<Mutex<HashSet<Box<[u8]>>>>,
+    kept: Arc<Kept>,
     lane: Arc<Lane>,
 }
 
@@ -123,23 +136,43 @@ impl Driver {
     async fn drive(self) {
         let mut ends = EndsWithItsTask(Some(&self.lane));
         // Kept while there is more to send, which spares the pool's check of every connection it hands out.
-        let mut kept = None;
+        let mut connection = None;
+        let mut waits = true;
         loop {
             let group = {
                 let mut queue = self.lane.queue.lock();
                 let group = take(&mut queue.waiting);
-                if group.is_empty() {
-                    queue.under_way = false;
+                if group.is_empty() && !waits {
+                    queue.driven = false;
                     ends.0 = None;
                     return;
                 }
                 group
             };
-            self.carry(group, &mut kept).await;
-            if !self.pilot.has_spare_connections() {
-                kept = None;
+            if group.is_empty() {
+                connection = self.wait(connection).await;
+                waits = connection.is_some();
+                continue;
             }
+            if connection.is_none() {
+                connection = self.kept.take();
+            }
+            self.carry(group, &mut connection).await;
+            if !self.pilot.has_spare_connections() {
+                connection = None;
+            }
+            waits = connection.is_some();
         }
+    }
+
+    /// Waits a moment for the next question, with `connection` at hand. Returns one if there may be such a question.
+    async fn wait(
+        &self,
+        connection: Option<PoolConnection<Postgres>>,
+    ) -> Option<PoolConnection<Postgres>> {
+        let keeping = self.kept.keep(connection?);
+        let arrived = timeout(KEPT_FOR, self.lane.arrived.notified()).await;
+        arrived.ok().and_then(|()| keeping.take())
     }
 
     async fn carry(&self, group: Vec<Waiting>, kept: &mut Option<PoolConnection<Postgres>>) {
@@ -204,7 +237,7 @@ impl Drop for EndsWithItsTask<'_> {
     fn drop(&mut self) {
         if let Some(lane) = self.0 {
             let mut queue = lane.queue.lock();
-            queue.under_way = false;
+            queue.driven = false;
             queue.waiting.clear();
         }
     }

@@ -18,7 +18,7 @@ use crate::sweep::{self, Sweeper};
 ///
 /// - Each call is one statement and one round trip, at the server's clock. All checks of a batch are charged or none.
 /// - Calls of one process that come while a statement is under way travel together in the next one (group commit), each
-///   judged on its own. There is no timer in it: a lone call leaves at once.
+///   judged on its own. No call waits for a timer: a lone one leaves at once.
 /// - A denied hit and a peek read a row and neither lock nor write one.
 /// - Dropping a call's future leaves its own hit charged or not, and touches no other call.
 /// - Clones are cheap and share everything. Calls need a tokio runtime.

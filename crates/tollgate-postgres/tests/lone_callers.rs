@@ -130,3 +130,28 @@ fn a_call_that_outlives_its_runtime_leaves_the_lane_to_those_of_another() {
         }
     });
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_kept_at_hand_for_the_next_hit_goes_back_to_the_pool() {
+    let server = support::server();
+    let store = store_on(&server, 8).await;
+    let policy = policy(Algorithm::Gcra, 1_000);
+    for number in 0..50 {
+        let name = format!("user:{number}");
+        hit(&store, &policy, "s", &[&name]).await.unwrap();
+    }
+    let given_back = async {
+        while store.pool().num_idle() < usize::try_from(store.pool().size()).unwrap() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let long = Duration::from_secs(30);
+    tokio::time::timeout(long, given_back).await.unwrap();
+
+    hit(&store, &policy, "s", &["last"]).await.unwrap();
+    let closed = store.pool().close();
+    tokio::time::timeout(long, closed).await.unwrap();
+    let error = hit(&store, &policy, "s", &["last"]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(!error.may_have_charged());
+}
