@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use tollgate_layers::{Breaker, BreakerOptions, Timeout};
+use tollgate_layers::Stack;
 use tollgate_memory::{MemoryStore, SharedStore, Store};
 use tollgate_postgres::sqlx::ConnectOptions;
 use tollgate_postgres::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -78,7 +78,5 @@ async fn postgres(options: PgConnectOptions) -> Result<PostgresStore> {
 
 /// A slow store is given up on, and one that is down is not asked until it is back.
 fn protected(store: impl Store, name: &'static str, bound: Duration) -> Result<SharedStore> {
-    let store = Timeout::within(store, bound)?.name(name);
-    let store = Breaker::with_options(store, BreakerOptions::new().name(name))?;
-    Ok(SharedStore::new(store))
+    Ok(Stack::around(store).name(name).timeout(bound).build()?)
 }

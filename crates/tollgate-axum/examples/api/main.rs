@@ -29,7 +29,7 @@ struct Args {
     store: Backend,
     /// How long the store may take for an answer
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 100)]
-    #[arg(value_parser = value_parser!(u64).range(1..=3_600_000))]
+    #[arg(value_parser = value_parser!(u64).range(1..=10_000))]
     store_timeout: u64,
 }
 

@@ -71,7 +71,7 @@ impl Api {
 
     /// The same on another store. A busy machine makes the store slow, which is not what is tested here.
     pub(crate) async fn start_on(store: &str) -> Self {
-        Self::start(&["--store", store, "--store-timeout", "60000"]).await
+        Self::start(&["--store", store, "--store-timeout", "10000"]).await
     }
 
     pub(crate) fn port(&self) -> u16 {

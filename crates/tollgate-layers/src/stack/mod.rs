@@ -113,9 +113,11 @@ impl<S: Store> Stack<S> {
     pub fn build(self) -> Result<SharedStore> {
         self.check()?;
         let name = self.name;
+        // Erased, or the layers' futures around that of a driver pass the compiler's recursion limit in the user's crate.
+        let store = SharedStore::new(self.store);
         let store = match self.timeout {
-            Some(bound) => Either::Wrapped(Timeout::within(self.store, bound)?.name(name)),
-            None => Either::Bare(self.store),
+            Some(bound) => Either::Wrapped(Timeout::within(store, bound)?.name(name)),
+            None => Either::Bare(store),
         };
         let store = match self.breaker {
             Some(options) => Either::Wrapped(Breaker::with_options(store, options.name(name))?),
