@@ -16,6 +16,7 @@ pin_project! {
     /// The response of a [`RateLimitService`](crate::RateLimitService): that of the service inside, or a refusal.
     ///
     /// Nothing is boxed for a request that was judged at once.
+    #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<F, B, E> {
         #[pin]
         state: State<F, B, E>,

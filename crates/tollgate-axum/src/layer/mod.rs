@@ -43,6 +43,7 @@ pub struct RateLimitLayer<S = SharedStore, K = PeerAddress, R = ProblemDocument>
 
 /// What becomes of a request whose client has no identity: the extractor answered `Ok(None)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum MissingKey {
     /// Refuses it with `500 Internal Server Error`, since the service was set up without a way to tell its clients apart.
     #[default]
