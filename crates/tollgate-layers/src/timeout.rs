@@ -24,6 +24,10 @@ use tollgate_core::{
 /// - The time is tokio's, whose timer has a resolution of one millisecond. A call is never cut short; it may get a
 ///   millisecond more, or what a busy thread adds.
 ///
+/// # Panics
+/// A call that has to wait panics in a tokio runtime that was built without a timer (`Builder::enable_time`). Without any
+/// runtime it is an error, [`ErrorKind::Unsupported`].
+///
 /// ```
 /// use std::time::Duration;
 /// use tollgate_layers::Timeout;
