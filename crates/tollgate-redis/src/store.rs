@@ -13,8 +13,9 @@ use tollgate_core::{
     Batch, Capabilities, Check, Error, ErrorKind, Family, Key, Result, Store, Timestamp, Verdicts,
 };
 
+use crate::capability::Capability;
 use crate::connection::Connection;
-use crate::counter::{Capability, Counted, Tally};
+use crate::counter::{Counted, Tally};
 use crate::error::{Failure, STORE};
 use crate::key;
 use crate::lane::Lane;
