@@ -275,6 +275,13 @@ impl<'a> Payment<'a> {
         &self.dues
     }
 
+    /// Whether `key` owes still what this payment has taken on: a reset forgives it.
+    pub(super) fn is_due(&self, key: &Key<'_>) -> bool {
+        let debts = self.ledger.debts.lock();
+        let debt = debts.by_key.get(key);
+        debt.is_some_and(|debt| debt.is_paid_by(&self.ends))
+    }
+
     /// From here on the debts count as paid, unless [`not_sent`](Self::not_sent) takes that back.
     pub(super) fn sent(&mut self) {
         self.sent = true;
