@@ -69,6 +69,10 @@ impl<S: Store, L: InProcessStore> Fallback<S, L> {
             self.store
                 .apply(Batch::new(&probe)?.at(batch.instant()))
                 .await?;
+            settlements.retain(|check| payment.is_due(&check.key));
+            if settlements.is_empty() {
+                return Ok(());
+            }
             payment.sent();
             let paid = self
                 .store

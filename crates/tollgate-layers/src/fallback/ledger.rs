@@ -186,15 +186,19 @@ impl Ledger {
             ledger: self,
             dues: mine,
             sent: false,
+            ends,
             _done: done,
         };
         Some(Dues { payment, others })
     }
 
-    /// Ends a payment for `key`: `units` of what it owes are paid.
-    fn pay(&self, key: &Key<'_>, units: u64) {
+    /// Ends the payment of `key` that `ends` belongs to: `units` of what it owes are paid.
+    ///
+    /// A debt that was made after a reset has forgiven the one to be paid is another, and stays.
+    fn pay(&self, key: &Key<'_>, ends: &watch::Receiver<()>, units: u64) {
         let mut debts = self.debts.lock();
-        let Some(debt) = debts.by_key.get_mut(key) else {
+        let debt = debts.by_key.get_mut(key);
+        let Some(debt) = debt.filter(|debt| debt.is_paid_by(ends)) else {
             return;
         };
         debt.payment = None;
@@ -212,6 +216,13 @@ impl Ledger {
             debts.by_key.remove(key);
         }
         self.changed(&debts);
+    }
+}
+
+impl Debt {
+    fn is_paid_by(&self, ends: &watch::Receiver<()>) -> bool {
+        let payment = self.payment.as_ref();
+        payment.is_some_and(|payment| payment.same_channel(ends))
     }
 }
 
@@ -253,6 +264,8 @@ pub(super) struct Payment<'a> {
     dues: Vec<Due<'a>>,
     /// Whether the units may have reached the store.
     sent: bool,
+    /// What the debts know this payment by.
+    ends: watch::Receiver<()>,
     /// Whoever waits for the payment wakes when this is dropped, which is after the debts have been written off.
     _done: watch::Sender<()>,
 }
@@ -260,6 +273,13 @@ pub(super) struct Payment<'a> {
 impl<'a> Payment<'a> {
     pub(super) fn dues(&self) -> &[Due<'a>] {
         &self.dues
+    }
+
+    /// Whether `key` owes still what this payment has taken on: a reset forgives it.
+    pub(super) fn is_due(&self, key: &Key<'_>) -> bool {
+        let debts = self.ledger.debts.lock();
+        let debt = debts.by_key.get(key);
+        debt.is_some_and(|debt| debt.is_paid_by(&self.ends))
     }
 
     /// From here on the debts count as paid, unless [`not_sent`](Self::not_sent) takes that back.
@@ -277,7 +297,7 @@ impl Drop for Payment<'_> {
     fn drop(&mut self) {
         for due in &self.dues {
             let paid = if self.sent { due.owed } else { 0 };
-            self.ledger.pay(&due.key, paid);
+            self.ledger.pay(&due.key, &self.ends, paid);
         }
     }
 }

@@ -73,7 +73,9 @@ use stand_in::StandIn;
 /// the stand-in charged them; a window's only if the store's window began before that; a sliding log's not at all. What
 /// the store has charged cannot be settled while it is away: the error passes.
 ///
-/// A reset forgets the stand-in's state and the debt as well, also where the store's error says that it could not be told.
+/// A reset forgets the stand-in's state and the debt as well, also where the store's error says that it could not be told,
+/// or where the call is dropped. A payment that was not sent by then is called off; one that is on its way to the store may
+/// arrive after the reset.
 ///
 /// # Bounds
 ///
@@ -185,7 +187,10 @@ impl<S: Store, L: InProcessStore> Store for Fallback<S, L> {
     }
 
     async fn reset<'a>(&'a self, keys: &'a [Key<'a>]) -> Result<u64> {
+        // Before: a reset that is dropped on its way has done its part here, and no payment of old debts comes after it.
+        self.stand_in.forget(keys).await?;
         let answer = self.store.reset(keys).await;
+        // After: so that what was charged while the store was told is forgotten too.
         self.stand_in.forget(keys).await?;
         answer
     }

@@ -5,6 +5,7 @@
 mod hand_back;
 mod modes;
 mod promises;
+mod resetting;
 mod settling;
 mod share;
 mod standing_in;

@@ -130,6 +130,7 @@ impl Store for Switched {
     }
 
     async fn reset<'a>(&'a self, keys: &'a [Key<'a>]) -> Result<u64> {
+        let_others_go_first().await;
         match self.health() {
             Health::Up | Health::MuteToSettlements => self.store.reset(keys).await,
             _ => Err(Error::new(ErrorKind::Unavailable, "the line is cut")),
