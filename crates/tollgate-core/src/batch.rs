@@ -196,17 +196,16 @@ pub struct Verdicts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum List {
     One(Verdict),
-    Many(Box<[Verdict]>),
-    /// Boxed, since it is rare and every answer is as wide as the widest.
-    Substituted(Box<Substituted>),
+    Many {
+        verdicts: Box<[Verdict]>,
+        /// One word, since they are rare and every answer is as wide as the widest.
+        rules: Option<Box<Substitutes>>,
+    },
 }
 
-/// Verdicts by other rules than the policies' own.
+/// The rules that checks were judged by, where they are not the policies' own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Substituted {
-    verdicts: Box<[Verdict]>,
-    rules: Box<[Rule]>,
-}
+struct Substitutes(Box<[Rule]>);
 
 impl Verdicts {
     /// The answer to a batch of one; no heap is touched.
@@ -230,7 +229,10 @@ impl Verdicts {
                 at,
                 source: Source::Store,
                 allowed: verdicts.iter().all(Verdict::is_allowed),
-                list: List::Many(verdicts),
+                list: List::Many {
+                    verdicts,
+                    rules: None,
+                },
             },
         }
     }
@@ -248,7 +250,10 @@ impl Verdicts {
             at,
             source: Source::Fallback,
             allowed: verdicts.iter().all(Verdict::is_allowed),
-            list: List::Substituted(Box::new(Substituted { verdicts, rules })),
+            list: List::Many {
+                verdicts,
+                rules: Some(Box::new(Substitutes(rules))),
+            },
         }
     }
 
@@ -256,8 +261,8 @@ impl Verdicts {
     #[must_use]
     pub fn rule(&self, index: usize) -> Option<&Rule> {
         match &self.list {
-            List::One(_) | List::Many(_) => None,
-            List::Substituted(list) => list.rules.get(index),
+            List::One(_) => None,
+            List::Many { rules, .. } => rules.as_ref()?.0.get(index),
         }
     }
 
@@ -286,8 +291,7 @@ impl Verdicts {
     pub fn as_slice(&self) -> &[Verdict] {
         match &self.list {
             List::One(verdict) => std::slice::from_ref(verdict),
-            List::Many(verdicts) => verdicts,
-            List::Substituted(list) => &list.verdicts,
+            List::Many { verdicts, .. } => verdicts,
         }
     }
 
