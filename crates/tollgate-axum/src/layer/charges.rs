@@ -66,7 +66,35 @@ impl<S: Store + Clone, K: KeyExtractor, R: Clone> RateLimitLayer<S, K, R> {
 
     /// Like [`tier`](Self::tier), for what has to be looked up.
     ///
-    /// The closure takes from the head what it needs; its future does not borrow it.
+    /// The closure takes from the head what it needs; its future does not borrow it. It sees the request and not the key
+    /// that was found for it, so a plan that belongs to an API key is looked up by the same header.
+    ///
+    /// ```
+    /// use http::HeaderName;
+    /// use tollgate_axum::{HeaderKey, RateLimitLayer, Tier};
+    /// use tollgate_memory::{Limiter, MemoryStore, Quota};
+    ///
+    /// const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+    ///
+    /// fn account_of(api_key: &str) -> Option<u64> {
+    ///     (api_key == "s3cret").then_some(7)
+    /// }
+    ///
+    /// async fn has_paid(account: Option<u64>) -> bool {
+    ///     account == Some(7) // ask a database
+    /// }
+    ///
+    /// let paid = Tier::limited("1000/minute".parse::<Quota>()?);
+    /// let limit = RateLimitLayer::new(Limiter::new(MemoryStore::new(), "60/minute".parse::<Quota>()?))
+    ///     .key(HeaderKey::new(API_KEY, account_of))
+    ///     .tier_async(move |parts| {
+    ///         let api_key = parts.headers.get(API_KEY).and_then(|value| value.to_str().ok());
+    ///         let account = api_key.and_then(account_of);
+    ///         let paid = paid.clone();
+    ///         async move { if has_paid(account).await { paid } else { Tier::standard() } }
+    ///     });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn tier_async<F>(self, look_up: impl Fn(&Parts) -> F + Send + Sync + 'static) -> Self
     where
