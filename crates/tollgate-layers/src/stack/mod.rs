@@ -20,10 +20,6 @@ use crate::{
 /// take the stand-in's answers for the store's health, so the fallback is outside. Denials from memory need neither, and
 /// metrics show what callers get.
 ///
-/// Each layer holds the type of what is inside. With all of them around a store of a driver the compiler may stop with
-/// `queries overflow the depth limit`; [`SharedStore::new`](tollgate_core::SharedStore::new) around the innermost store, before
-/// the layers, ends that. So does `#![recursion_limit = "256"]`.
-///
 /// ```
 /// use std::time::Duration;
 /// use tollgate_layers::{DenyCacheOptions, Share, Stack};
