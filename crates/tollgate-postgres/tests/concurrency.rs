@@ -5,11 +5,13 @@
 mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use tollgate_core::Algorithm;
+use tollgate_core::{Algorithm, Batch, Check, Cost, Key, Op, Space, Store};
+use tollgate_postgres::sqlx::{self, AssertSqlSafe};
 use tollgate_postgres::{PostgresStore, tollgate_core};
 
-use crate::support::{hit, policy};
+use crate::support::{hit, lock, policy, run, session};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exactly_the_limit_is_admitted_whatever_the_algorithm() {
@@ -96,4 +98,75 @@ async fn a_pool_of_one_connection_is_enough() {
         .into_iter()
         .filter(|answer| answer.as_ref().unwrap().is_allowed());
     assert_eq!(allowed.count(), 40 * 30);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_waited_in_vain_holds_its_row_no_longer_while_others_are_locked() {
+    let server = support::server();
+    let schema = support::schema(&support::pool(&server, 1)).await;
+    let builder = PostgresStore::builder(support::pool(&server, 2)).schema(schema);
+    let patient = Duration::from_secs(60);
+    let builder = builder.lock_timeout(patient).statement_timeout(patient);
+    let store = builder.build().unwrap();
+    let policy = policy(Algorithm::TokenBucket, 1_000);
+    for subject in ["a", "b"] {
+        hit(&store, &policy, "s", &[subject]).await.unwrap();
+    }
+    let counters = format!("{}.counters", store.schema().quoted());
+    let (mut writer, mut locker) = (session(&server).await, session(&server).await);
+    let process = "SELECT pg_backend_pid()";
+    let writer_process: i32 = sqlx::query_scalar(process)
+        .fetch_one(&mut writer)
+        .await
+        .unwrap();
+    let locker_process: i32 = sqlx::query_scalar(process)
+        .fetch_one(&mut locker)
+        .await
+        .unwrap();
+
+    // A peek at `a` and a hit on `b` judge `b` as it was, and their write waits for somebody who writes `b`.
+    run(&mut writer, "BEGIN".to_owned()).await;
+    let wrote = format!("UPDATE {counters} SET b = b + 1 WHERE substr(key, 17) = 'b'");
+    run(&mut writer, wrote).await;
+    let asked = tokio::spawn({
+        let (store, policy) = (store.clone(), policy.clone());
+        async move {
+            let space = Space::new("", "s", &policy);
+            let check = |subject: &'static [u8], op| Check {
+                key: Key::new(&space, subject).unwrap(),
+                policy: &policy,
+                op,
+            };
+            let checks = [
+                check(b"a", Op::Peek(Cost::ONE)),
+                check(b"b", Op::Hit(Cost::ONE)),
+            ];
+            store.apply(Batch::new(&checks).unwrap()).await
+        }
+    });
+    // Within a transaction, what a session sees of the others stands still; so a third one looks.
+    let mut watcher = session(&server).await;
+    let mut until_somebody_waits_for = async |holder: i32| {
+        let waiting =
+            "SELECT count(*) > 0 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))";
+        loop {
+            let waits = sqlx::query_scalar(waiting).bind(holder);
+            if waits.fetch_one(&mut watcher).await.unwrap() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    until_somebody_waits_for(writer_process).await;
+    // Before it can judge again, somebody locks `a`, and then wants `b`.
+    lock(&mut locker, &store, "a").await;
+    run(&mut writer, "COMMIT".to_owned()).await;
+    until_somebody_waits_for(locker_process).await;
+    let wants = format!("SELECT 1 FROM {counters} WHERE substr(key, 17) = 'b' FOR UPDATE");
+    let wants = sqlx::raw_sql(AssertSqlSafe(wants));
+    wants.execute(&mut locker).await.unwrap();
+    run(&mut locker, "COMMIT".to_owned()).await;
+    assert!(asked.await.unwrap().unwrap().is_allowed());
+    let log = server.log().unwrap();
+    assert!(!log.contains("deadlock"), "{log}");
 }

@@ -483,12 +483,12 @@ LOOP
         END IF;
     END IF;
     written := written + fresh;
-    IF written = 0 THEN
+    IF written = 0 AND key_count = 1 THEN
         locked := true;
         CONTINUE attempt;
     END IF;
-    -- Rows already written are locked: to lock others now could be out of order. A long wait has made the instant
-    -- stale. Either way the caller asks again, with locks from the start.
+    -- Rows already written are locked, and so are those that a write waited for in vain: to lock others now could be out
+    -- of order. A long wait has made the instant stale. Either way the caller asks again, with locks from the start.
     IF written < affected OR at IS NULL AND clock_timestamp() > began + interval '200 milliseconds' THEN
         PERFORM {schema}.raced_v1();
     END IF;
