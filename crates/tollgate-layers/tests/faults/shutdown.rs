@@ -80,6 +80,9 @@ async fn hit_on(limiter: Arc<Limiter>, (sent, admitted): (Arc<AtomicU64>, Arc<At
         sent.fetch_add(1, Ordering::Relaxed);
         if limiter.hit("a").await.unwrap().is_allowed() {
             admitted.fetch_add(1, Ordering::Relaxed);
+        } else {
+            // An open breaker answers at once: a task that only asks would leave nobody else a turn, no probe either.
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 }
