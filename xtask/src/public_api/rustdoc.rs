@@ -70,6 +70,11 @@ impl Rustdoc {
     /// The path and the crate of an item of another crate; `None` for an item of this one.
     fn outside(&self, id: u64, written: &str) -> Result<Option<(String, String)>> {
         let Some(known) = self.paths.get(&id.to_string()).or_else(|| self.item(id)) else {
+            // What a macro defines inside of an anonymous constant, such as the helper types of pin-project-lite, is this
+            // crate's own, and nobody can name it.
+            if written.starts_with("__") {
+                return Ok(None);
+            }
             bail!("rustdoc does not say where `{written}` is defined");
         };
         let krate = &known["crate_id"];
@@ -81,6 +86,10 @@ impl Rustdoc {
         let krate = krate.with_context(|| format!("rustdoc names no crate for `{written}`"))?;
         let parts = known["path"].as_array().into_iter().flatten();
         let parts: Vec<_> = parts.filter_map(Value::as_str).collect();
+        // By the convention of macros, nobody but their own expansion may name what lies there.
+        if parts.contains(&"__private") {
+            return Ok(None);
+        }
         let path = if parts.is_empty() {
             written.to_owned()
         } else {
