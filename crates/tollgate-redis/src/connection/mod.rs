@@ -12,7 +12,7 @@ use std::fmt;
 use redis::aio::{ConnectionLike, ConnectionManager, MultiplexedConnection};
 use redis::{Cmd, Pipeline, Value};
 
-#[cfg(any(feature = "deadpool", feature = "sentinel"))]
+#[cfg(feature = "deadpool")]
 use crate::error::spoils_connection;
 use crate::error::{Failure, says_misplaced};
 
