@@ -59,7 +59,8 @@ async fn a_hit_is_counted_by_the_server_itself_and_a_peek_sees_it() {
     let hit = limiter.hit_n("a", 3).await.unwrap();
     assert!(native(&hit) && hit.is_allowed());
     assert_eq!(hit.remaining(), 7);
-    assert_eq!(hit.reset_after(), MINUTE);
+    // The clock is read after the count; a busy machine may do other things in between.
+    assert!(hit.reset_after() <= MINUTE && hit.reset_after() > MINUTE / 2);
     let peek = limiter.peek_n("a", 8).await.unwrap();
     assert_eq!(
         (peek.source(), peek.is_allowed(), peek.remaining()),
