@@ -82,14 +82,34 @@ LOOP
     old_b := expires;
     old_c := expires;
 
-    -- Read, and in the second attempt lock: first the rows that are there, then those that are made to be locked, each
-    -- in the order of the keys. Who makes rows waits for nobody but others who make rows, so that all waits go one way.
+    -- Read, and in the second attempt lock: first the rows are made that are not there, then the others locked, each in
+    -- the order of the keys. To make a row may mean to wait for whoever makes or writes it, so that comes first: nobody waits
+    -- to lock or to write a row that no transaction has shown yet. So all waits go one way.
     -- A log is read when it is judged, unless all rows are read together.
     IF locked THEN
         setting := set_config('lock_timeout', lock_wait::text, true);
         setting := set_config('synchronous_commit', commit, true);
         made := array_fill(false, ARRAY[key_count]);
         FOR i IN 1 .. key_count LOOP
+            IF clock_timestamp() > began + interval '2 milliseconds' THEN
+                PERFORM {schema}.lock_wait_left_v1(lock_wait, began);
+            END IF;
+            IF families[i] = 3 THEN
+                PERFORM 1 FROM {schema}.logs AS l WHERE l.key = keys[i];
+                CONTINUE WHEN FOUND;
+                INSERT INTO {schema}.logs (expires_at, base, tail_base, chunked, key, tail)
+                    VALUES (0, 0, 0, false, keys[i], '{}')
+                    ON CONFLICT (key) DO NOTHING;
+            ELSE
+                PERFORM 1 FROM {schema}.counters AS t WHERE t.key = keys[i];
+                CONTINUE WHEN FOUND;
+                INSERT INTO {schema}.counters (expires_at, a, b, c, key) VALUES (0, 0, 0, 0, keys[i])
+                    ON CONFLICT (key) DO NOTHING;
+            END IF;
+            made[i] := FOUND;
+        END LOOP;
+        FOR i IN 1 .. key_count LOOP
+            CONTINUE WHEN made[i];
             IF clock_timestamp() > began + interval '2 milliseconds' THEN
                 PERFORM {schema}.lock_wait_left_v1(lock_wait, began);
             END IF;
@@ -101,18 +121,6 @@ LOOP
                 old_a[i] := row_a;
                 old_b[i] := row_b;
                 old_c[i] := row_c;
-            END IF;
-            made[i] := NOT FOUND;
-        END LOOP;
-        FOR i IN 1 .. key_count LOOP
-            CONTINUE WHEN NOT made[i];
-            IF families[i] = 3 THEN
-                INSERT INTO {schema}.logs (expires_at, base, tail_base, chunked, key, tail)
-                    VALUES (0, 0, 0, false, keys[i], '{}')
-                    ON CONFLICT (key) DO NOTHING;
-            ELSE
-                INSERT INTO {schema}.counters (expires_at, a, b, c, key) VALUES (0, 0, 0, 0, keys[i])
-                    ON CONFLICT (key) DO NOTHING;
             END IF;
             IF NOT FOUND THEN
                 PERFORM {schema}.raced_v1();
@@ -440,13 +448,8 @@ LOOP
     setting := set_config('synchronous_commit', commit, true);
     fresh := 0;
     IF affected >= {many} THEN
-        UPDATE {schema}.counters AS t SET expires_at = n.expires_at, a = n.a, b = n.b, c = n.c
-            FROM unnest(keys, expires, new_a, new_b, new_c, old_a, old_b, old_c)
-                AS n (key, expires_at, a, b, c, old_a, old_b, old_c)
-            WHERE n.expires_at IS NOT NULL AND n.old_a IS NOT NULL
-                AND t.key = n.key AND t.a = n.old_a AND t.b = n.old_b AND t.c = n.old_c;
-        GET DIAGNOSTICS written = ROW_COUNT;
-        IF written < affected THEN
+        -- NULL is a row to make, or a log.
+        IF array_position(old_a, NULL) IS NOT NULL THEN
             INSERT INTO {schema}.counters (expires_at, a, b, c, key)
                 SELECT n.expires_at, n.a, n.b, n.c, n.key
                     FROM unnest(keys, expires, new_a, new_b, new_c, old_a) AS n (key, expires_at, a, b, c, old_a)
@@ -454,14 +457,28 @@ LOOP
                 ON CONFLICT (key) DO NOTHING;
             GET DIAGNOSTICS fresh = ROW_COUNT;
         END IF;
+        IF fresh < affected THEN
+            UPDATE {schema}.counters AS t SET expires_at = n.expires_at, a = n.a, b = n.b, c = n.c
+                FROM unnest(keys, expires, new_a, new_b, new_c, old_a, old_b, old_c)
+                    AS n (key, expires_at, a, b, c, old_a, old_b, old_c)
+                WHERE n.expires_at IS NOT NULL AND n.old_a IS NOT NULL
+                    AND t.key = n.key AND t.a = n.old_a AND t.b = n.old_b AND t.c = n.old_c;
+            GET DIAGNOSTICS written = ROW_COUNT;
+        END IF;
     ELSE
         missing := 0;
         FOR i IN 1 .. key_count LOOP
-            CONTINUE WHEN expires[i] IS NULL;
-            IF old_a[i] IS NULL THEN
-                missing := missing + 1;
-                CONTINUE;
-            END IF;
+            CONTINUE WHEN expires[i] IS NULL OR old_a[i] IS NOT NULL;
+            missing := missing + 1;
+            INSERT INTO {schema}.counters (expires_at, a, b, c, key)
+                VALUES (expires[i], new_a[i], new_b[i], new_c[i], keys[i])
+                ON CONFLICT (key) DO NOTHING;
+            EXIT WHEN NOT FOUND;
+            fresh := fresh + 1;
+        END LOOP;
+        FOR i IN 1 .. key_count LOOP
+            EXIT WHEN fresh < missing;
+            CONTINUE WHEN expires[i] IS NULL OR old_a[i] IS NULL;
             IF written > 0 AND clock_timestamp() > began + interval '2 milliseconds' THEN
                 PERFORM {schema}.lock_wait_left_v1(lock_wait, began);
             END IF;
@@ -471,16 +488,6 @@ LOOP
             EXIT WHEN NOT FOUND;
             written := written + 1;
         END LOOP;
-        IF missing > 0 AND written + missing = affected THEN
-            FOR i IN 1 .. key_count LOOP
-                CONTINUE WHEN expires[i] IS NULL OR old_a[i] IS NOT NULL;
-                INSERT INTO {schema}.counters (expires_at, a, b, c, key)
-                    VALUES (expires[i], new_a[i], new_b[i], new_c[i], keys[i])
-                    ON CONFLICT (key) DO NOTHING;
-                EXIT WHEN NOT FOUND;
-                fresh := fresh + 1;
-            END LOOP;
-        END IF;
     END IF;
     written := written + fresh;
     IF written = 0 AND key_count = 1 THEN
