@@ -11,7 +11,7 @@ use tollgate_core::{Algorithm, Batch, Check, Cost, Key, Op, Space, Store};
 use tollgate_postgres::sqlx::{self, AssertSqlSafe};
 use tollgate_postgres::{PostgresStore, tollgate_core};
 
-use crate::support::{hit, lock, policy, run, session};
+use crate::support::{hit, lock, policy, process_of, run, session, until_somebody_waits_for};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exactly_the_limit_is_admitted_whatever_the_algorithm() {
@@ -114,15 +114,8 @@ async fn a_write_that_waited_in_vain_holds_its_row_no_longer_while_others_are_lo
     }
     let counters = format!("{}.counters", store.schema().quoted());
     let (mut writer, mut locker) = (session(&server).await, session(&server).await);
-    let process = "SELECT pg_backend_pid()";
-    let writer_process: i32 = sqlx::query_scalar(process)
-        .fetch_one(&mut writer)
-        .await
-        .unwrap();
-    let locker_process: i32 = sqlx::query_scalar(process)
-        .fetch_one(&mut locker)
-        .await
-        .unwrap();
+    let writer_process = process_of(&mut writer).await;
+    let locker_process = process_of(&mut locker).await;
 
     // A peek at `a` and a hit on `b` judge `b` as it was, and their write waits for somebody who writes `b`.
     run(&mut writer, "BEGIN".to_owned()).await;
@@ -144,24 +137,11 @@ async fn a_write_that_waited_in_vain_holds_its_row_no_longer_while_others_are_lo
             store.apply(Batch::new(&checks).unwrap()).await
         }
     });
-    // Within a transaction, what a session sees of the others stands still; so a third one looks.
-    let mut watcher = session(&server).await;
-    let mut until_somebody_waits_for = async |holder: i32| {
-        let waiting =
-            "SELECT count(*) > 0 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))";
-        loop {
-            let waits = sqlx::query_scalar(waiting).bind(holder);
-            if waits.fetch_one(&mut watcher).await.unwrap() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    until_somebody_waits_for(writer_process).await;
+    until_somebody_waits_for(writer_process, &server).await;
     // Before it can judge again, somebody locks `a`, and then wants `b`.
     lock(&mut locker, &store, "a").await;
     run(&mut writer, "COMMIT".to_owned()).await;
-    until_somebody_waits_for(locker_process).await;
+    until_somebody_waits_for(locker_process, &server).await;
     let wants = format!("SELECT 1 FROM {counters} WHERE substr(key, 17) = 'b' FOR UPDATE");
     let wants = sqlx::raw_sql(AssertSqlSafe(wants));
     wants.execute(&mut locker).await.unwrap();

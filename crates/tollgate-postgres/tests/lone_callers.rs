@@ -7,28 +7,16 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tollgate_core::{Algorithm, Error, ErrorKind};
-use tollgate_postgres::sqlx::{self, PgConnection};
+use tollgate_postgres::sqlx;
 use tollgate_postgres::{PostgresStore, tollgate_core};
 
-use crate::support::{hit, lock, policy, run, session, store_on};
+use crate::support::{
+    hit, lock, policy, process_of, run, session, store_on, until_somebody_waits_for,
+};
 
 async fn process_behind(store: &PostgresStore) -> i32 {
     let query = sqlx::query_scalar("SELECT pg_backend_pid()");
     query.fetch_one(store.pool()).await.unwrap()
-}
-
-/// Waits until somebody waits for a row.
-async fn until_somebody_waits(session: &mut PgConnection) {
-    // What another test of this server does counts as well, so the row's holder looks for who waits for itself.
-    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))";
-    while sqlx::query_scalar::<_, i64>(waiting)
-        .fetch_one(&mut *session)
-        .await
-        .unwrap()
-        == 0
-    {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -39,12 +27,13 @@ async fn a_caller_who_goes_away_is_charged_whole_and_its_connection_stays() {
     hit(&store, &policy, "s", &["k"]).await.unwrap();
     let process = process_behind(&store).await;
     let mut session = session(&server).await;
+    let holder = process_of(&mut session).await;
     lock(&mut session, &store, "k").await;
     let caller = tokio::spawn({
         let (store, policy) = (store.clone(), policy.clone());
         async move { hit(&store, &policy, "s", &["k"]).await }
     });
-    until_somebody_waits(&mut session).await;
+    until_somebody_waits_for(holder, &server).await;
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
     run(&mut session, "ROLLBACK".to_owned()).await;

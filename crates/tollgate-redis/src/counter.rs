@@ -6,10 +6,12 @@
 //! TIME                                                    the clock
 //! ```
 //!
-//! all in one trip. INCREX alone judges and charges; the other two only tell when its window ends. A window that ends between
-//! them is reported as in its last millisecond. The expiry *is* the window here, so the clock ticks in milliseconds. A read finds a key gone from the millisecond after its expiry on: so a window is one
-//! period long. The server's background expiry may remove the key in the millisecond of its expiry already; then the
-//! window was one millisecond shorter.
+//! all in one trip. INCREX alone judges and charges; the other two only tell when its window ends. A window that ends
+//! between them is reported as in its last millisecond.
+//!
+//! The expiry *is* the window here, so the clock ticks in milliseconds. A read finds a key gone from the millisecond after
+//! its expiry on: so a window is one period long. The server's background expiry may remove the key in the millisecond of
+//! its expiry already; then the window was one millisecond shorter.
 
 use std::collections::HashMap;
 
@@ -34,7 +36,7 @@ pub(crate) struct Tally {
 /// How often equal hits are counted together before each is counted alone, which always settles it.
 const TOGETHER: usize = 3;
 
-/// The counters' clock ticks in milliseconds.
+/// The counters' clock ticks in milliseconds: so many microseconds.
 const TICK: u64 = 1000;
 
 const SHORT: Failure = Failure::Strange("a pipeline has too few answers");
@@ -148,9 +150,9 @@ impl Counted {
                 .unwrap_or(Trouble::Other(SHORT))
                 .into_error(&key.name));
         };
-        let period = key.hits[index].period * 1000;
-        let (now, end) = (self.now.as_micros(), key.end);
-        let (now, start) = match end {
+        let period = key.hits[index].period * TICK;
+        let now = self.now.as_micros();
+        let (now, start) = match key.end {
             End::At(end) => (now.min(end - TICK), Some(end.saturating_sub(period))),
             // The window ended right after it was counted in, or found full.
             End::Gone if count > 0 => (now, Some((now + TICK).saturating_sub(period))),

@@ -14,7 +14,7 @@ use redis::AsyncCommands;
 use redis::aio::ConnectionManager;
 use tollgate_core::{
     Algorithm, Batch, Check, Cost, Decision, ErrorKind, FailureMode, Key, Limiter, Op, Policy,
-    Quota, Source, Space, Store,
+    Quota, Source, Space, Store, Timestamp,
 };
 use tollgate_redis::{RedisStore, redis, tollgate_core};
 use tollgate_services::{RedisProgram, RedisServer};
@@ -59,8 +59,19 @@ async fn a_hit_is_counted_by_the_server_itself_and_a_peek_sees_it() {
     let hit = limiter.hit_n("a", 3).await.unwrap();
     assert!(native(&hit) && hit.is_allowed());
     assert_eq!(hit.remaining(), 7);
-    // The clock is read after the count; a busy machine may do other things in between.
-    assert!(hit.reset_after() <= MINUTE && hit.reset_after() > MINUTE / 2);
+    // The window began when it was counted, and its end is what the server says, to the millisecond. The clock is read
+    // behind that: an answer that comes late says so.
+    let mut end = redis::cmd("PEXPIRETIME");
+    let end: u64 = end
+        .arg(name("sees", "a"))
+        .query_async(&mut client())
+        .await
+        .unwrap();
+    let end = Timestamp::from_micros((end + 1) * 1_000).unwrap();
+    assert_eq!(hit.reset_at(), Some(end));
+    let began = Timestamp::from_micros(end.as_micros() - 60_000_000).unwrap();
+    assert!(hit.at().unwrap() >= began);
+    assert_eq!(hit.at().unwrap() + hit.reset_after(), end);
     let peek = limiter.peek_n("a", 8).await.unwrap();
     assert_eq!(
         (peek.source(), peek.is_allowed(), peek.remaining()),

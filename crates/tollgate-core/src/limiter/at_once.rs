@@ -13,8 +13,7 @@ impl<S: Store> Limiter<S> {
     /// [`hit_n`](Self::hit_n) without a future, if the store lies in this process.
     ///
     /// `None` means that nothing was done and that only [`hit_n`](Self::hit_n) can answer; so it is where policies are in
-    /// shadow mode. For code that is generic over
-    /// the store; where the store is known to lie in the process, use `hit_n_now`.
+    /// shadow mode. For code that is generic over the store; where it is known to lie in the process, use `hit_n_now`.
     ///
     /// # Errors
     /// As [`hit_n`](Self::hit_n).

@@ -103,6 +103,27 @@ pub(crate) async fn lock(connection: &mut PgConnection, store: &PostgresStore, s
     assert_eq!(rows.len(), 1, "the row to lock is there");
 }
 
+/// Waits until some session waits for a row that the session of process `holder` has locked.
+pub(crate) async fn until_somebody_waits_for(holder: i32, server: &PostgresServer) {
+    // Not asked by the holder itself: within its transaction it would not hear of sessions that come later.
+    let mut watcher = session(server).await;
+    let waiting =
+        "SELECT count(*) > 0 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))";
+    loop {
+        let waits = sqlx::query_scalar(waiting).bind(holder);
+        if waits.fetch_one(&mut watcher).await.unwrap() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The server's process behind a session.
+pub(crate) async fn process_of(session: &mut PgConnection) -> i32 {
+    let query = sqlx::query_scalar("SELECT pg_backend_pid()");
+    query.fetch_one(session).await.unwrap()
+}
+
 /// Sends a signal, by its name, to one of the server's processes.
 pub(crate) fn signal(pid: i32, name: &str) {
     let arguments = [format!("-{name}"), pid.to_string()];
