@@ -28,10 +28,11 @@ return math.floor((burst * interval - (new - now)) / interval)
 /// The store's own script, called by hand.
 const OWN: &str = concat!(
     include_str!("../../../crates/tollgate-redis/src/script/sliding_log.lua"),
+    include_str!("../../../crates/tollgate-redis/src/script/batches.lua"),
     include_str!("../../../crates/tollgate-redis/src/script/main.lua"),
 );
 
-/// What the store asks it for one hit: one rule (a bucket of 60 000 000 per minute), and one check of one unit.
+/// What the store asks it for one hit: one rule (a bucket of 60 000 000 per minute), and a run of one hit.
 fn own_argument() -> Vec<u8> {
     let mut argument = vec![0; 8];
     argument.extend([1, 0, 1]);
@@ -40,7 +41,7 @@ fn own_argument() -> Vec<u8> {
             .into_iter()
             .flat_map(u64::to_le_bytes),
     );
-    argument.extend([128, 1, 0, 1, 0, 1, 0]);
+    argument.extend([5, 1, 0, 1, 0, 1, 0]);
     argument.extend(1u64.to_le_bytes());
     argument
 }

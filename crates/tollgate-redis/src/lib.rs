@@ -11,6 +11,8 @@ mod reply;
 mod request;
 mod script;
 mod store;
+#[cfg(test)]
+mod together;
 
 pub use connection::Connection;
 pub use store::RedisStore;

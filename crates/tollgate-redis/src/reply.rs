@@ -14,16 +14,45 @@ use crate::request::{self, Form, Question};
 pub(crate) struct Reply {
     now: Timestamp,
     values: std::vec::IntoIter<Value>,
+    /// How many hits each answer that is still to come stands for.
+    times: std::vec::IntoIter<u16>,
+    /// The answer that was read last, if it stands for more hits.
+    repeated: Option<Repeated>,
+}
+
+/// One answer for hits that asked the same of one key, one after the other.
+#[derive(Debug)]
+struct Repeated {
+    answer: Result<Numbers, String>,
+    /// How many more hits it stands for.
+    left: u16,
+    /// How many of these are admitted: the first ones.
+    admitted: u16,
+}
+
+/// What the script says of one check.
+#[derive(Clone, Copy, Debug)]
+struct Numbers {
+    form: Form,
+    allowed: bool,
+    first: u64,
+    others: [i64; 2],
 }
 
 impl Reply {
-    pub(crate) fn new(value: Value) -> Result<Self, Failure> {
+    /// `times` says how many hits each answer stands for.
+    pub(crate) fn new(value: Value, times: Vec<u16>) -> Result<Self, Failure> {
         let Value::Array(values) = value else {
             return Err(Failure::Strange("it is not an array"));
         };
         let mut values = values.into_iter();
         let now = instant(integer(values.next().as_ref())?)?;
-        Ok(Self { now, values })
+        Ok(Self {
+            now,
+            values,
+            times: times.into_iter(),
+            repeated: None,
+        })
     }
 
     /// The answer to the next batch, which asked `questions`.
@@ -59,45 +88,106 @@ impl Reply {
 
     /// The next check's verdict, or the word that stands in its place.
     fn verdict(&mut self, question: &Question) -> Result<Result<Verdict, String>, Failure> {
+        let answer = match self.repeated.take() {
+            Some(repeated) => self.repeat(repeated, question),
+            None => self.read(question)?,
+        };
+        answer.map_or_else(|word| Ok(Err(word)), |numbers| numbers.verdict().map(Ok))
+    }
+
+    fn repeat(&mut self, mut repeated: Repeated, question: &Question) -> Result<Numbers, String> {
+        if let Ok(numbers) = &mut repeated.answer {
+            numbers.allowed = repeated.admitted > 0;
+            if numbers.allowed {
+                numbers.first = numbers.first.saturating_add(question.step);
+            }
+        }
+        self.go_on(
+            repeated.answer,
+            repeated.left - 1,
+            repeated.admitted.saturating_sub(1),
+        )
+    }
+
+    /// Keeps an answer that stands for more hits.
+    fn go_on(
+        &mut self,
+        answer: Result<Numbers, String>,
+        left: u16,
+        admitted: u16,
+    ) -> Result<Numbers, String> {
+        if left > 0 {
+            let answer = answer.clone();
+            self.repeated = Some(Repeated {
+                answer,
+                left,
+                admitted,
+            });
+        }
+        answer
+    }
+
+    /// The next answer, or the word in its place.
+    fn read(&mut self, question: &Question) -> Result<Result<Numbers, String>, Failure> {
+        let form = question.form;
+        let times = self.times.next().unwrap_or(1);
         let signed = match self.values.next() {
             Some(Value::BulkString(word)) => {
-                return Ok(Err(String::from_utf8_lossy(&word).into_owned()));
+                let word = String::from_utf8_lossy(&word).into_owned();
+                return Ok(self.go_on(Err(word), times - 1, 0));
             }
             value => integer(value.as_ref())?,
         };
-        let allowed = signed > 0;
-        let number = signed
-            .unsigned_abs()
-            .checked_sub(1)
-            .ok_or_else(|| Failure::Strange("a verdict begins with zero"))?;
-        Ok(Ok(match question.form {
-            Form::Bucket => Verdict::bucket(allowed, number),
+        let first = signed.unsigned_abs().checked_sub(1);
+        let mut numbers = Numbers {
+            form,
+            allowed: signed > 0,
+            first: first.ok_or_else(|| Failure::Strange("a verdict begins with zero"))?,
+            others: [0; 2],
+        };
+        for other in &mut numbers.others[..form.others()] {
+            *other = integer(self.values.next().as_ref())?;
+        }
+        let mut admitted = 0;
+        if times > 1 {
+            let fit = integer(self.values.next().as_ref())?;
+            admitted = u16::try_from(fit)
+                .ok()
+                .filter(|fit| *fit <= times && (*fit > 0) == numbers.allowed)
+                .ok_or_else(|| Failure::Strange("it admits more hits than there are"))?;
+        }
+        Ok(self.go_on(Ok(numbers), times - 1, admitted.saturating_sub(1)))
+    }
+}
+
+impl Numbers {
+    fn verdict(self) -> Result<Verdict, Failure> {
+        let Self { allowed, first, .. } = self;
+        let [second, third] = self.others;
+        Ok(match self.form {
+            Form::Bucket => Verdict::bucket(allowed, first),
+            Form::FixedWindow | Form::Counter if second == -1 => {
+                Verdict::fixed_window(allowed, None)
+            }
             Form::FixedWindow | Form::Counter => {
-                let window = match integer(self.values.next().as_ref())? {
-                    -1 => None,
-                    start => Some(FixedWindowState {
-                        start: instant(start)?,
-                        count: number,
-                    }),
+                let window = FixedWindowState {
+                    start: instant(second)?,
+                    count: first,
                 };
-                Verdict::fixed_window(allowed, window)
+                Verdict::fixed_window(allowed, Some(window))
             }
             Form::SlidingWindow => {
-                let start = instant(integer(self.values.next().as_ref())?)?;
-                let previous = natural(integer(self.values.next().as_ref())?)?;
                 let windows = SlidingWindowState {
-                    start,
-                    count: number,
-                    previous,
+                    start: instant(second)?,
+                    count: first,
+                    previous: natural(third)?,
                 };
                 Verdict::sliding_window(allowed, windows)
             }
             Form::SlidingLog => {
-                let retry_at = natural(integer(self.values.next().as_ref())?)?;
-                let reset_at = natural(integer(self.values.next().as_ref())?)?;
-                Verdict::sliding_log(allowed, number, retry_at, reset_at)
+                Verdict::sliding_log(allowed, first, natural(second)?, natural(third)?)
             }
-        }))
+        })
     }
 }
 

@@ -11,7 +11,10 @@
 //!                 and for a give-back: u64 instant of the charge, u64 mark
 //! ```
 //!
-//! `times` is for batches of one check that ask the same one after the other: a hot key's hits are judged in one go.
+//! `times` is for hits that come one by one and ask the same of one key: all are judged in one go.
+//!
+//! Hits that come one by one, on keys side by side and about which the call asks nothing else, stand there as one check of
+//! an operation of its own, a run: `key` is the first of them and `times` their number.
 
 use std::collections::HashMap;
 
@@ -26,6 +29,7 @@ const HIT: u8 = 0;
 const PEEK: u8 = 1;
 const GIVE_BACK: u8 = 2;
 const TAKE: u8 = 3;
+const RUN: u8 = 5;
 const BY_MILLISECOND: u8 = 64;
 const LAST: u8 = 128;
 
@@ -42,6 +46,8 @@ pub(crate) struct Question {
     operation: u8,
     amount: u64,
     charge: Option<(u64, u64)>,
+    /// What an admitted hit adds to the first number of the answer to it.
+    pub(crate) step: u64,
     /// For a hit that INCREX can count: what it costs and under which rule.
     pub(crate) count: Option<Count>,
 }
@@ -100,6 +106,15 @@ pub(crate) enum Form {
 }
 
 impl Form {
+    /// How many numbers follow the first one of an answer.
+    pub(crate) const fn others(self) -> usize {
+        match self {
+            Self::Bucket => 0,
+            Self::FixedWindow | Self::Counter => 1,
+            Self::SlidingWindow | Self::SlidingLog => 2,
+        }
+    }
+
     /// About how many microseconds it takes to judge a check.
     const fn weight(self) -> u32 {
         match self {
@@ -121,6 +136,7 @@ impl Question {
             (form, name, count) = (Form::Counter, key::counter, Count::new(rule, check.op));
         }
         let (operation, amount, charge) = operation(rule, check.op);
+        let [_, weight, ..] = numbers;
         let mut packed = [0; RULE_LENGTH];
         packed[0] = form as u8 + 1;
         for (place, number) in packed[1..].chunks_exact_mut(8).zip(numbers) {
@@ -134,6 +150,8 @@ impl Question {
             operation,
             amount,
             charge,
+            // Beyond any range, it fits nowhere and is added to nothing.
+            step: amount.saturating_mul(weight),
         }
     }
 
@@ -210,22 +228,35 @@ fn operation(rule: &Rule, op: Op) -> (u8, u64, Option<(u64, u64)>) {
 /// One check as it stands in the argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Check {
+    /// Whether it is all of its batch.
+    alone: bool,
     operation: u8,
     key: u16,
     rule: u16,
+    times: u16,
     amount: u64,
+    charge: Option<(u64, u64)>,
 }
 
 impl Check {
-    /// Where the number of times stands.
-    const TIMES: usize = 5;
+    const LENGTH: usize = 1 + 3 * 2 + 8;
 
     fn write(self, into: &mut Vec<u8>) {
         into.push(self.operation);
         into.extend_from_slice(&self.key.to_le_bytes());
         into.extend_from_slice(&self.rule.to_le_bytes());
-        into.extend_from_slice(&1u16.to_le_bytes());
+        into.extend_from_slice(&self.times.to_le_bytes());
         into.extend_from_slice(&self.amount.to_le_bytes());
+        if let Some((charged_at, mark)) = self.charge {
+            into.extend_from_slice(&charged_at.to_le_bytes());
+            into.extend_from_slice(&mark.to_le_bytes());
+        }
+    }
+
+    /// Whether `next` asks the same as this run, of the key after its last one.
+    fn goes_on_with(&self, next: &Self) -> bool {
+        let alike = self.rule == next.rule && self.amount == next.amount;
+        alike && self.key.checked_add(self.times) == Some(next.key)
     }
 }
 
@@ -234,11 +265,11 @@ impl Check {
 pub(crate) struct Request {
     at: Option<Timestamp>,
     rules: Vec<[u8; RULE_LENGTH]>,
-    checks: Vec<u8>,
+    checks: Vec<Check>,
     judging: u32,
-    /// The check that was asked last, and where it stands, if the same may follow it.
-    last: Option<(Check, usize)>,
     names: Vec<Box<[u8]>>,
+    /// How many checks there are about each name.
+    uses: Vec<u32>,
     /// Filled once there is more than one name.
     places: HashMap<Box<[u8]>, u16>,
 }
@@ -263,38 +294,57 @@ impl Request {
         for (index, question) in questions.iter().enumerate() {
             let last = index + 1 == questions.len();
             let check = Check {
+                alone: questions.len() == 1,
                 operation: question.operation | if last { LAST } else { 0 },
                 key: self.place(&question.name),
                 rule: self.rule(&question.rule),
+                times: 1,
                 amount: question.amount,
+                charge: question.charge,
             };
-            self.judging += question.form.weight();
-            let alone = questions.len() == 1 && question.charge.is_none();
-            if !(alone && self.repeats(check)) {
-                self.last = alone.then_some((check, self.checks.len()));
-                check.write(&mut self.checks);
-            }
-            if let Some((charged_at, mark)) = question.charge {
-                self.checks.extend_from_slice(&charged_at.to_le_bytes());
-                self.checks.extend_from_slice(&mark.to_le_bytes());
+            if !self.repeats(check) {
+                self.judging += question.form.weight();
+                self.checks.push(check);
+                self.uses[usize::from(check.key) - 1] += 1;
             }
         }
     }
 
     /// Counts a check once more if it is what was asked last. Returns whether it was.
     fn repeats(&mut self, check: Check) -> bool {
-        let Some((last, offset)) = self.last else {
+        let hit = check.operation & !BY_MILLISECOND == HIT | LAST;
+        if !(hit && check.alone) || self.is_about_a_log(&check) {
+            return false;
+        }
+        let Some(last) = self.checks.last_mut() else {
             return false;
         };
-        let times = &mut self.checks[offset + Check::TIMES..][..2];
-        let more = u16::from_le_bytes([times[0], times[1]]).checked_add(1);
-        match more {
-            Some(more) if last == check => {
-                times.copy_from_slice(&more.to_le_bytes());
+        let times = last.times;
+        match times.checked_add(1) {
+            Some(more) if *last == (Check { times, ..check }) => {
+                last.times = more;
                 true
             }
             _ => false,
         }
+    }
+
+    /// How many hits each answer stands for, in the order of the checks.
+    pub(crate) fn times(&self) -> Vec<u16> {
+        self.checks.iter().map(|check| check.times).collect()
+    }
+
+    /// Whether a check is a hit that came by itself, on a key that nothing else in the call is about.
+    fn is_lone_hit(&self, check: &Check) -> bool {
+        check.alone
+            && check.operation == HIT | LAST
+            && check.times == 1
+            && self.uses[usize::from(check.key) - 1] == 1
+            && !self.is_about_a_log(check)
+    }
+
+    fn is_about_a_log(&self, check: &Check) -> bool {
+        self.rules[usize::from(check.rule) - 1][0] == Form::SlidingLog as u8 + 1
     }
 
     /// The command that calls the script, by its hash or by its text.
@@ -309,7 +359,7 @@ impl Request {
     }
 
     fn argument(&self) -> Vec<u8> {
-        let length = 10 + self.rules.len() * RULE_LENGTH + self.checks.len();
+        let length = 10 + self.rules.len() * RULE_LENGTH + self.checks.len() * Check::LENGTH;
         let mut argument = Vec::with_capacity(length);
         let at = self.at.map_or(0, |at| at.as_micros() + 1);
         argument.extend_from_slice(&at.to_le_bytes());
@@ -317,7 +367,18 @@ impl Request {
         for rule in &self.rules {
             argument.extend_from_slice(rule);
         }
-        argument.extend_from_slice(&self.checks);
+        let mut checks = self.checks.iter().copied().peekable();
+        while let Some(mut check) = checks.next() {
+            if self.is_lone_hit(&check) {
+                check.operation = RUN;
+                let next =
+                    |next: &Check, run: &Check| self.is_lone_hit(next) && run.goes_on_with(next);
+                while checks.next_if(|other| next(other, &check)).is_some() {
+                    check.times += 1;
+                }
+            }
+            check.write(&mut argument);
+        }
         argument
     }
 
@@ -334,6 +395,7 @@ impl Request {
             return *place;
         }
         self.names.push(name.into());
+        self.uses.push(0);
         let place = number(self.names.len());
         if place > 1 {
             self.places.insert(name.into(), place);

@@ -17,6 +17,7 @@ pub(crate) struct Script {
 
 const TEXT: &str = concat!(
     include_str!("script/sliding_log.lua"),
+    include_str!("script/batches.lua"),
     include_str!("script/main.lua"),
 );
 

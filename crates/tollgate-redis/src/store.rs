@@ -178,7 +178,8 @@ impl Inner {
             let command = request.command(&self.script, How::Text);
             answer = self.connection.query(&command).await;
         }
-        self.noticed(answer).and_then(Reply::new)
+        let value = self.noticed(answer)?;
+        Reply::new(value, request.times())
     }
 
     /// Counts hits in the server's own counters.

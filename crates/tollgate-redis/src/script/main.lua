@@ -1,39 +1,39 @@
 -- KEYS: each key once. ARGV[1]: rules, then checks; the Rust side says how they are packed.
 -- Reply: the instant, then each check's numbers in order, or one word where a key could not be judged.
 --
--- What a call costs shapes this text. Lua makes every function and table of a script anew in each call, so there are
--- few of them, and what only a sliding log needs is made only for one. Each key is read once and written once.
+-- What a call costs shapes this text. Lua makes every function and table of a script anew in each call, and pays again
+-- for each name that a function takes from around it. So the common case, hits on keys that the call says nothing else
+-- about, is judged here, by little that has to be made; `batches` and `sliding_log` make what others need, and only then.
+-- A call of the math library costs as much as ten lines. Each key is read once and written once.
 --
--- Every number below is a whole number under 2^53, which a Lua number (a double) holds exactly. For such numbers
--- floor(a / b) and ceil(a / b) are exact too: the nearest double to a / b never lies across an integer from it.
-local call, pcall, unpack = redis.call, redis.pcall, struct.unpack
+-- Every number below is a whole number under 2^53, which a Lua number (a double) holds exactly. For two such numbers the
+-- double nearest to a / b lies on the same side of every whole number as a / b itself. So floor(a / b), ceil(a / b) and
+-- comparisons of a / b with a whole number are exact too. Only times to live may have a fraction, which is cut off.
+local call, pcall, elements = redis.call, redis.pcall, unpack
+local pack, unpack, format = struct.pack, struct.unpack, string.format
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local keys, request = KEYS, ARGV[1]
 
 -- A rule is { family, capacity, weight, full, pace, grid }. A cost c fits if it is at most the capacity and the use is
 -- at most full - c * weight. Buckets drain `pace` each `grid` microseconds; windows and logs are `pace` microseconds
 -- long, and `grid` is one more than the phase of calendar windows, or zero.
-local BUCKET, FIXED_WINDOW, SLIDING_WINDOW, SLIDING_LOG, COUNTER = 1, 2, 3, 4, 5
--- DENY is what becomes of a hit in a batch with another that is denied.
-local HIT, PEEK, GIVE_BACK, TAKE, DENY = 0, 1, 2, 3, 4
+local BUCKET, FIXED_WINDOW, SLIDING_WINDOW, COUNTER = 1, 2, 3, 5
+-- A run is a hit each on keys side by side, about which the call says nothing else.
+local GIVE_BACK, RUN = 2, 5
 local LARGEST, LAST_INSTANT = 9007199254740991, 8000000000000000
 
 local at, rule_count, position = unpack('<I8H', request)
-local precise = at - 1
+-- The server's clock knows nothing of an instant that the caller names.
+local now, shortest_ttl = at - 1, 60000
 if at == 0 then
     local time = call('TIME')
-    precise = min(time[1] * 1000000 + time[2], LAST_INSTANT)
+    now, shortest_ttl = min(time[1] * 1000000 + time[2], LAST_INSTANT), 1
 end
--- The instant that the batch at hand is judged at.
-local now = precise
 
-local rules, log, entries = {}, nil, {}
+local rules = {}
 for i = 1, rule_count do
     local rule = { unpack('<BI8I8I8I8I8', request, position) }
     rules[i], position = rule, rule[7]
-    if rule[1] == SLIDING_LOG then
-        log = log or sliding_log()
-    end
 end
 
 -- What is left of a bucket's level after draining from one instant to another. The product is only formed where it is
@@ -47,62 +47,10 @@ local function drained(rule, level, from, to)
     if tick > 1 then
         ticks = floor(to / tick) - floor(from / tick)
     end
-    if ticks >= ceil(level / drain) then
+    if ticks >= level / drain then
         return 0
     end
     return level - ticks * drain
-end
-
--- An entry is what the call knows of a key: { first, second, third, ... }, the three numbers of its state.
---   bucket          updated, level, unit
---   fixed window    start, count, 0
---   sliding window  start, count, previous
---   counter         end, count, 0: a fixed window that the server's own INCREX counts in, whose expiry is its end
-local function read(key, family)
-    local entry = { 0, 0, 0, key = key, family = family, live = false, dirty = false, ttl = false, trouble = false }
-    local value
-    if family == SLIDING_LOG then
-        value = log.read(key, pcall)
-    else
-        value = pcall('GET', key)
-    end
-    if not value or value == '' then
-        return entry
-    end
-    if type(value) == 'table' then
-        if string.sub(value.err, 1, 9) ~= 'WRONGTYPE' then
-            -- The same once more, so that the call ends with the server's own error.
-            call('GET', key)
-        end
-        entry.trouble = 'type'
-    elseif family == SLIDING_LOG then
-        entry.live = log.load(entry, value)
-        entry.trouble = not entry.live and 'value'
-    elseif family == COUNTER then
-        local number, expiry = tonumber(value), call('PEXPIRETIME', key)
-        if string.find(value, '^%d+$') and number <= LARGEST then
-            -- The key is gone from the millisecond after its expiry on.
-            entry[1], entry[2], entry.live = (expiry + 1) * 1000, number, true
-            if expiry < 0 then
-                -- A counter that would never end: a window that begins now.
-                entry[1] = false
-            end
-        else
-            entry.trouble = 'value'
-        end
-    else
-        local version, letter, first, second, third
-        if #value == 26 then
-            version, letter, first, second, third = unpack('<BBI8I8I8', value)
-        end
-        if version == 1 and letter == family and first <= LAST_INSTANT and second <= LARGEST and third <= LARGEST
-            and (family ~= BUCKET or third > 0) then
-            entry[1], entry[2], entry[3], entry.live = first, second, third, true
-        else
-            entry.trouble = 'value'
-        end
-    end
-    return entry
 end
 
 -- floor(number * part / whole) for a part that is at most the whole, and a whole below 2^45.
@@ -127,11 +75,14 @@ local function share(number, part, whole)
     return quotient
 end
 
--- What an entry is at `now` under a rule: the three numbers of the state as they would be written, the use that a
--- cost has to fit beside, and whether anything charged still counts.
-local function view(rule, entry)
-    local family, live, period = rule[1], entry.live, rule[5]
-    local first, second, third = entry[1], entry[2], entry[3]
+-- What a state is at an instant under a rule: its three numbers as they would be written, the use that a cost has to
+-- fit beside, and whether anything charged still counts.
+--   bucket          updated, level, unit
+--   fixed window    start, count, 0
+--   sliding window  start, count, previous
+--   counter         end, count, 0: a fixed window that the server's own INCREX counts in, whose expiry is its end
+local function view(rule, now, live, first, second, third)
+    local family, period = rule[1], rule[5]
     if family == BUCKET then
         local unit = rule[3]
         if not live then
@@ -179,172 +130,151 @@ local function view(rule, entry)
     return now, 0, 0, 0, false
 end
 
--- Milliseconds until nothing of an entry counts any more, rounded up. One more, because the server's clock of
--- expiries may be read just before the script's.
-local function time_to_live(rule, first, second)
-    local family, period = rule[1], rule[5]
-    local micros
+-- Milliseconds until nothing of a state counts any more, and at least one more, because the server's clock of expiries
+-- may be read just before the script's.
+local function time_to_live(rule, now, first, second)
+    local family, period, micros = rule[1], rule[5], nil
     if family == BUCKET then
         if period == 0 then
             -- A level that never drains, since the limit is zero now: kept for a while, in case it is raised again.
             return 60000
         end
-        micros = ceil(second / period) * rule[6]
+        micros = (second / period + 1) * rule[6]
     elseif family == FIXED_WINDOW and rule[6] > 0 then
         micros = period - (now + period - rule[6] + 1) % period
     elseif family == FIXED_WINDOW or family == COUNTER then
-        micros = max(first + period - now, 0)
+        micros = first + period - now
     else
         -- A window's count weighs on the next window too.
         micros = first + 2 * period - now
     end
+    local ttl = micros / 1000 + 2
+    if ttl < shortest_ttl then
+        return shortest_ttl
+    end
     -- No sum with the server's clock may overflow: 317 years are enough.
-    return min(ceil(micros / 1000) + 1, 10000000000000)
+    return ttl < 10000000000000 and ttl or 10000000000000
 end
 
-local reply, replied = { precise }, 1
-
--- Carries out one operation, `times` times, and replies. `allowed` is for the first time.
-local function apply(rule, entry, op, amount, times, charged_at, mark, allowed, first, second, third, used, live)
-    local family, weight, before = rule[1], rule[3], second
-    local cost = amount * weight
-    repeat
-        if op == HIT and allowed then
-            second, used, live = second + cost, used + cost, true
-        elseif op == TAKE then
-            second = min(second + amount, LARGEST)
-        elseif op == GIVE_BACK then
-            if family == BUCKET then
-                second = max(second - min(amount, drained(rule, mark, charged_at, now)), 0)
-            elseif charged_at >= first then
-                second = max(second - amount, 0)
-            end
-        end
-        live = live or second > 0
-        -- The answer is the sign of a verdict's first number; one is added because zero has none.
-        reply[replied + 1] = allowed and second + 1 or -second - 1
-        if family == BUCKET then
-            replied = replied + 1
-        elseif family == FIXED_WINDOW or family == COUNTER then
-            reply[replied + 2] = live and first or -1
-            replied = replied + 2
-        else
-            reply[replied + 2], reply[replied + 3] = first, third
-            replied = replied + 3
-        end
-        times = times - 1
-        if op == HIT then
-            allowed = amount <= rule[2] and used <= rule[4] - cost
-        end
-    until times == 0
-    if op == PEEK then
-        return
+-- The string that a command reads: false if there is none, nil if the key holds something else.
+local function get(...)
+    local value = pcall(...)
+    if type(value) ~= 'table' then
+        return value ~= '' and value
     end
-    if family == COUNTER then
-        entry.dirty = entry.dirty or second ~= before or entry.live and not entry[1]
-        entry[1], entry[2], entry.live = first + rule[5], second, live
-    elseif second ~= before or (op == HIT or op == DENY) and entry.live and now < entry[1] then
-        entry[1], entry[2], entry[3] = first, second, third
-        entry.live, entry.dirty = true, true
+    if string.sub(value.err, 1, 9) ~= 'WRONGTYPE' then
+        -- The same once more, so that the call ends with the server's own error.
+        call(...)
     end
-    entry.ttl = time_to_live(rule, first, second)
 end
 
--- The checks of the batch at hand, and what they see.
-local checks, count, admitted, trouble = {}, 0, true, false
+-- The three numbers of a state, or nothing if the string holds no state of the family.
+local function decode(family, value)
+    if #value ~= 26 then
+        return nil
+    end
+    local version, letter, first, second, third = unpack('<BBI8I8I8', value)
+    if version == 1 and letter == family and first <= LAST_INSTANT and second <= LARGEST and third <= LARGEST
+        and (family ~= BUCKET or third > 0) then
+        return first, second, third
+    end
+end
+
+-- Writes a state, or with `only_new` gives false where something lies.
+local function save(key, family, first, second, third, ttl, only_new)
+    -- The time as text: the server takes longer to write out a number.
+    local state, time = pack('<BBI8I8I8', 1, family, first, second, third), format('%d', ttl)
+    if only_new then
+        return call('SET', key, state, 'PX', time, 'NX')
+    end
+    return call('SET', key, state, 'PX', time)
+end
+
+-- Some other program, a restore or a crash may have taken the expiry away.
+local function repair(key, ttl)
+    if call('PTTL', key) == -1 then
+        call('PEXPIRE', key, format('%d', ttl))
+    end
+end
+
+-- Adds the numbers of a verdict to the reply; returns how long it is then.
+local function answer(reply, replied, family, allowed, live, first, second, third)
+    -- The answer is the sign of a verdict's first number; one is added because zero has none.
+    reply[replied + 1] = allowed and second + 1 or -second - 1
+    if family == BUCKET then
+        return replied + 1
+    end
+    if family == SLIDING_WINDOW then
+        reply[replied + 2], reply[replied + 3] = first, third
+        return replied + 3
+    end
+    reply[replied + 2] = live and first or -1
+    return replied + 2
+end
+
+local reply, replied, others = { now }, 1, nil
 local length = #request
 while position <= length do
-    local op, key, index, times, amount, charged_at, mark
-    op, key, index, times, amount, position = unpack('<BHHHI8', request, position)
-    local last = op >= 128
-    if last then
-        op = op - 128
-    end
-    now = precise
-    if op >= 64 then
-        -- Counters live by the millisecond, and a batch has one clock.
-        op, now = op - 64, precise - precise % 1000
-    end
-    if log then
-        log.judge_at(now)
-    end
-    if op == GIVE_BACK then
-        charged_at, mark, position = unpack('<I8I8', request, position)
-    end
-    local rule, entry = rules[index], entries[key]
-    local family, allowed = rule[1], true
-    if not entry then
-        entry = read(keys[key], family)
-        entries[key] = entry
-    end
-    local first, second, third, used, live
-    if entry.trouble then
-        trouble = true
-    else
-        if family == SLIDING_LOG then
-            used = log.used(rule, entry)
-        else
-            first, second, third, used, live = view(rule, entry)
-        end
-        if op <= PEEK then
-            allowed = amount <= rule[2] and used <= rule[4] - amount * rule[3]
-            admitted = admitted and (allowed or op == PEEK)
-        end
-    end
-    count = count + 1
-    if last and count == 1 and not trouble then
-        if family == SLIDING_LOG then
-            replied = log.apply(rule, entry, op, amount, times, charged_at, reply, replied)
-        else
-            apply(rule, entry, op, amount, times, charged_at, mark, allowed, first, second, third, used, live)
-        end
-    else
-        checks[count] = { rule, entry, op, amount, charged_at, mark, allowed, first, second, third, used, live, times }
-        for i = 1, last and count or 0 do
-            local check = checks[i]
-            rule, entry, op = check[1], check[2], check[3]
-            if op == HIT and not admitted then
-                op = DENY
+    local op, key, index, count, amount
+    op, key, index, count, amount, position = unpack('<BHHHI8', request, position)
+    local rule = rules[index]
+    if op == RUN then
+        local family, cost = rule[1], amount * rule[3]
+        local most = amount <= rule[2] and rule[4] - cost or -1
+        local values = count > 1 and call('MGET', elements(keys, key, key + count - 1))
+        for i = 1, count do
+            local name, value = keys[key + i - 1], false
+            if values then
+                value = values[i]
+            else
+                value = get('GET', name)
+            end
+            local stored, trouble, allowed, first, used, live = 0, value == nil and 'type', false, nil, nil, nil
+            local second, third = 0, 0
+            if value then
+                stored, second, third = decode(family, value)
+                trouble = not stored and 'value'
+            end
+            if not trouble then
+                first, second, third, used, live = view(rule, now, value, stored, second, third)
+                allowed = used <= most
+                if allowed then
+                    second, live = second + cost, true
+                end
+                local ttl = time_to_live(rule, now, first, second)
+                if not value then
+                    -- Where MGET finds nothing there may be something of another type.
+                    if allowed and not save(name, family, first, second, third, ttl, true)
+                        or not allowed and get('GET', name) == nil then
+                        trouble = 'type'
+                    end
+                elseif allowed or now < stored then
+                    save(name, family, first, second, third, ttl)
+                else
+                    repair(name, ttl)
+                end
             end
             if trouble then
-                for _ = 1, check[13] do
-                    replied = replied + 1
-                    reply[replied] = entry.trouble or 'none'
-                end
-            elseif rule[1] == SLIDING_LOG then
-                replied = log.apply(rule, entry, op, check[4], 1, check[5], reply, replied)
+                replied = replied + 1
+                reply[replied] = trouble
             else
-                apply(rule, entry, op, check[4], 1, check[5], check[6], check[7],
-                    check[8], check[9], check[10], check[11], check[12])
+                replied = answer(reply, replied, family, allowed, live, first, second, third)
             end
         end
-    end
-    if last then
-        count, admitted, trouble = 0, true, false
+    else
+        local charged_at, mark
+        if op % 64 == GIVE_BACK then
+            charged_at, mark, position = unpack('<I8I8', request, position)
+        end
+        others = others or batches({
+            keys = keys, reply = reply, now = now, shortest_ttl = shortest_ttl, get = get, decode = decode, view = view,
+            drained = drained, time_to_live = time_to_live, save = save, repair = repair, answer = answer,
+        })
+        replied = others.judge(op, key, rule, count, amount, charged_at, mark, replied)
     end
 end
-
-for _, entry in pairs(entries) do
-    local ttl = entry.ttl
-    if ttl then
-        if at > 0 then
-            -- The server's clock knows nothing of an instant that the caller names.
-            ttl = max(ttl, 60000)
-        end
-        if not entry.dirty then
-            -- Some other program, a restore or a crash may have taken the expiry away.
-            if entry.live and call('PTTL', entry.key) == -1 then
-                call('PEXPIRE', entry.key, ttl)
-            end
-        elseif entry.family == SLIDING_LOG then
-            log.save(entry, ttl)
-        elseif entry.family == COUNTER then
-            call('SET', entry.key, string.format('%.0f', entry[2]), 'PXAT', entry[1] / 1000 - 1)
-        else
-            local value = struct.pack('<BBI8I8I8', 1, entry.family, entry[1], entry[2], entry[3])
-            call('SET', entry.key, value, 'PX', ttl)
-        end
-    end
+if others then
+    others.write()
 end
 
 return reply

@@ -7,8 +7,7 @@
 -- Entries before `head` are gone; `base` is the running total before entry `head`. Bytes after entry `size - 1` are
 -- leftovers. An entry of this script holds the fields of the header, the bytes it has read, and from `fresh` on the
 -- instants and totals that are not stored yet.
-local function sliding_log()
-    local log, now = {}, 0
+local function sliding_log(shortest_ttl)
     local call, pack, unpack = redis.call, struct.pack, struct.unpack
     local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
     local HIT, PEEK, TAKE, DENY = 0, 1, 3, 4
@@ -17,13 +16,10 @@ local function sliding_log()
     local WHOLE = 256
     -- What is read of a log at first.
     local READ = HEADER + WHOLE * WIDTH
+    local log, now = { READ = READ }, 0
 
     function log.judge_at(instant)
         now = instant
-    end
-
-    function log.read(key, call_with)
-        return call_with('GETRANGE', key, 0, READ - 1)
     end
 
     function log.load(entry, value)
@@ -245,45 +241,42 @@ local function sliding_log()
 
     log.used = used
 
-    -- Carries out one operation, `times` times, and replies; returns how long the reply is then.
-    function log.apply(rule, entry, op, amount, times, charged_at, reply, replied)
-        for _ = 1, times do
-            local allowed = true
-            local units = used(rule, entry)
-            if op <= PEEK or op == DENY then
-                allowed = amount <= rule[2] and units <= rule[2] - amount
-                local latest = newest(entry)
-                if op == HIT and allowed then
-                    advance(rule, entry)
-                    push(entry, amount)
-                elseif op ~= PEEK and latest and now < latest then
-                    advance(rule, entry)
-                end
-            elseif op == TAKE then
-                local extra = min(amount, LARGEST - units)
-                if extra > 0 then
-                    advance(rule, entry)
-                    push(entry, extra)
-                end
-            else
-                give_back(entry, charged_at, amount)
+    -- Carries out one operation and replies; returns how long the reply is then.
+    function log.apply(rule, entry, op, amount, charged_at, reply, replied)
+        local allowed = true
+        local units = used(rule, entry)
+        if op <= PEEK or op == DENY then
+            allowed = amount <= rule[2] and units <= rule[2] - amount
+            local latest = newest(entry)
+            if op == HIT and allowed then
+                advance(rule, entry)
+                push(entry, amount)
+            elseif op ~= PEEK and latest and now < latest then
+                advance(rule, entry)
             end
-            units = used(rule, entry)
-            local latest, reset_at, retry = newest(entry), now, 0
-            if latest then
-                reset_at = max(min(latest, now) + rule[5], now)
+        elseif op == TAKE then
+            local extra = min(amount, LARGEST - units)
+            if extra > 0 then
+                advance(rule, entry)
+                push(entry, extra)
             end
-            if not allowed and amount <= rule[2] then
-                retry = retry_at(rule, entry, amount, units)
-            end
-            if op ~= PEEK then
-                entry.ttl = ceil((reset_at - now) / 1000) + 1
-            end
-            reply[replied + 1] = allowed and units + 1 or -units - 1
-            reply[replied + 2], reply[replied + 3] = retry, reset_at
-            replied = replied + 3
+        else
+            give_back(entry, charged_at, amount)
         end
-        return replied
+        units = used(rule, entry)
+        local latest, reset_at, retry = newest(entry), now, 0
+        if latest then
+            reset_at = max(min(latest, now) + rule[5], now)
+        end
+        if not allowed and amount <= rule[2] then
+            retry = retry_at(rule, entry, amount, units)
+        end
+        if op ~= PEEK then
+            entry.ttl = max(ceil((reset_at - now) / 1000) + 1, shortest_ttl)
+        end
+        reply[replied + 1] = allowed and units + 1 or -units - 1
+        reply[replied + 2], reply[replied + 3] = retry, reset_at
+        return replied + 3
     end
 
     local function packed(entry)

@@ -44,6 +44,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "+eval",
     "+time",
     "+get",
+    "+mget",
     "+set",
     "+getrange",
     "+setrange",
