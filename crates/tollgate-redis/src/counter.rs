@@ -68,11 +68,26 @@ impl Tally {
             if pipeline.is_empty() {
                 break;
             }
-            let answers = connection.query_all(&pipeline).await?;
-            now = self.read(answers, together)?;
+            let answers = connection.query_all(&pipeline).await;
+            match answers.and_then(|answers| self.read(answers, together)) {
+                Ok(instant) => now = instant,
+                Err(failure) if round == 0 => return Err(failure),
+                Err(failure) => {
+                    self.leave_open(&failure);
+                    break;
+                }
+            }
         }
-        self.repair(connection).await?;
+        // All hits have their answers by now. Should it fail, the next hit finds the counter as this one did.
+        let _ = self.repair(connection).await;
         Ok(Counted { tally: self, now })
+    }
+
+    /// What is not answered yet has failed; what is answered was counted, or found no room.
+    fn leave_open(&mut self, failure: &Failure) {
+        for key in self.keys.iter_mut().filter(|key| !key.is_done()) {
+            key.trouble = Some(Trouble::Other(failure.clone()));
+        }
     }
 
     /// The commands for what is not answered yet; none if everything is.
@@ -349,115 +364,4 @@ fn clock(answer: &Value) -> Result<Timestamp, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const LIMIT: u64 = 20;
-
-    /// INCREX as the server carries it out.
-    fn increx(count: &mut u64, hit: Count, times: u64) -> Value {
-        let wanted = hit.cost * times;
-        let added = if *count + wanted <= hit.limit {
-            wanted
-        } else {
-            0
-        };
-        *count += added;
-        let number = |number: u64| Value::Int(i64::try_from(number).unwrap());
-        Value::Array(vec![number(*count), number(added)])
-    }
-
-    /// What is said about one hit of one unit, given when the window was found to end, at `now`, in milliseconds.
-    fn told(answer: Answer, end: End, now: u64) -> Verdicts {
-        let mut tally = Tally::default();
-        let minute = Count {
-            cost: 1,
-            limit: LIMIT,
-            period: 60_000,
-        };
-        tally.push(b"key", minute);
-        tally.keys[0].answers.push(answer);
-        tally.keys[0].end = end;
-        let now = Timestamp::from_micros(now * TICK).unwrap();
-        Counted { tally, now }.verdicts(0).unwrap()
-    }
-
-    #[test]
-    fn a_window_that_ends_before_the_clock_is_read_is_told_as_of_its_last_millisecond() {
-        let full = Answer {
-            allowed: false,
-            count: LIMIT,
-        };
-        let window = |start| {
-            let start = Timestamp::from_micros(start * TICK).unwrap();
-            Verdict::fixed_window(
-                false,
-                Some(FixedWindowState {
-                    start,
-                    count: LIMIT,
-                }),
-            )
-        };
-        // It ran from 40 s to 100 s, and was found full before its end was asked for at 100.005 s.
-        let verdicts = told(full, End::At(100_000 * TICK), 100_005);
-        assert_eq!(verdicts.at().as_micros(), 99_999 * TICK);
-        assert_eq!(verdicts.as_slice(), [window(40_000)]);
-        // The key was gone by then: all that is known is that it ended a moment ago.
-        let verdicts = told(full, End::Gone, 100_005);
-        assert_eq!(verdicts.at().as_micros(), 100_005 * TICK);
-        assert_eq!(verdicts.as_slice(), [window(40_006)]);
-    }
-
-    #[test]
-    fn a_hit_that_never_fits_makes_no_window() {
-        let verdicts = told(
-            Answer {
-                allowed: false,
-                count: 0,
-            },
-            End::Gone,
-            100_000,
-        );
-        assert_eq!(verdicts.as_slice(), [Verdict::fixed_window(false, None)]);
-    }
-
-    proptest! {
-        /// Others hit the same counter between any two commands, and now and then its window ends.
-        #[test]
-        fn every_hit_is_answered_once_and_the_counter_holds_what_was_admitted(
-            costs in prop::collection::vec(prop_oneof![4 => Just(1u64), 1 => 1..25u64], 1..40),
-            others in prop::collection::vec(prop_oneof![3 => Just(None), 1 => (0..8u64).prop_map(Some)], 1..60),
-        ) {
-            let mut key = Key::new(b"key");
-            key.hits = costs.iter().map(|cost| Count { cost: *cost, limit: LIMIT, period: 60_000 }).collect();
-            let mut others = others.into_iter().cycle();
-            let (mut count, mut added) = (0u64, 0u64);
-            let mut round = 0;
-            while !key.is_done() {
-                let runs = key.runs(round < TOGETHER);
-                let only = runs.len() == 1;
-                for (hit, times) in runs {
-                    match others.next().flatten() {
-                        Some(0) => count = 0,
-                        Some(other) => count = (count + other).min(LIMIT),
-                        None => {}
-                    }
-                    let before = count;
-                    let answer = increx(&mut count, hit, times);
-                    added += count - before;
-                    key.read(hit, times, only, answer).unwrap();
-                }
-                round += 1;
-                prop_assert!(round < 100);
-            }
-            prop_assert_eq!(key.answers.len(), key.hits.len());
-            let hits = key.answers.iter().zip(&key.hits);
-            let admitted: u64 =
-                hits.filter(|(answer, _)| answer.allowed).map(|(_, hit)| hit.cost).sum();
-            prop_assert_eq!(admitted, added);
-            prop_assert!(key.answers.iter().all(|answer| answer.count <= LIMIT));
-        }
-    }
-}
+mod tests;
