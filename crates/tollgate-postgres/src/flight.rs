@@ -7,6 +7,7 @@ use sqlx::{PgPool, Postgres};
 use tollgate_core::{ErrorKind, Timestamp, Verdicts};
 
 use crate::error::{self, Failure, Retry};
+use crate::hits::Hits;
 use crate::question::{self, Arguments, Question};
 use crate::statement::{Calls, Manner, Statement};
 
@@ -27,6 +28,16 @@ pub(crate) struct Swept {
     pub(crate) more: bool,
 }
 
+/// How far a call has come, over all statements that are sent for it.
+#[derive(Debug, Default)]
+struct Course {
+    /// When the first one was sent.
+    began: Option<Instant>,
+    /// Whether rows are locked before they are read.
+    locked: bool,
+    attempts: u32,
+}
+
 /// How often a statement is sent before others' writes are given the last word.
 const MAX_ATTEMPTS: u32 = 24;
 
@@ -40,10 +51,18 @@ impl Pilot {
         at: Option<Timestamp>,
         kept: &mut Option<PoolConnection<Postgres>>,
     ) -> Result<Vec<Verdicts>, Failure> {
+        let mut course = Course::default();
+        if let Some(hits) = Hits::of(questions) {
+            let statement = Statement::Hits { hits: &hits, at };
+            if let Some(answer) = self.run(&statement, kept, &mut course).await? {
+                return hits.verdicts(&answer);
+            }
+        }
         let arguments = Arguments::new(questions);
         let arguments = &arguments;
-        let answer = self.run(&Statement::Apply { arguments, at }, kept).await?;
-        question::verdicts(questions, &answer)
+        let statement = Statement::Apply { arguments, at };
+        let answer = self.run(&statement, kept, &mut course).await?;
+        question::verdicts(questions, &answer.ok_or_else(no_locks)?)
     }
 
     /// Whether the pool has connections to spare, so that one may be kept from statement to statement.
@@ -54,7 +73,7 @@ impl Pilot {
 
     /// Forgets `keys`, which stand there once each and ascending. Returns how many there were to forget.
     pub(crate) async fn reset(&self, keys: &[Box<[u8]>]) -> Result<u64, Failure> {
-        let answer = self.run(&Statement::Reset { keys }, &mut None).await?;
+        let answer = self.ask(&Statement::Reset { keys }).await?;
         let count = answer.first().and_then(|count| u64::try_from(*count).ok());
         count.ok_or_else(|| question::malformed("it does not count"))
     }
@@ -71,7 +90,7 @@ impl Pilot {
             first_page,
             page_count,
         };
-        match self.run(&statement, &mut None).await?[..] {
+        match self.ask(&statement).await?[..] {
             [swept, more] => Ok(Swept {
                 swept: u64::try_from(swept).unwrap_or(0),
                 more: more == 1,
@@ -80,23 +99,29 @@ impl Pilot {
         }
     }
 
+    async fn ask(&self, statement: &Statement<'_>) -> Result<Vec<i64>, Failure> {
+        let (kept, course) = (&mut None, &mut Course::default());
+        let answer = self.run(statement, kept, course).await?;
+        answer.ok_or_else(no_locks)
+    }
+
+    /// Sends `statement` until it is answered, or asks for locks that it does not know how to take: then `None`.
     async fn run(
         &self,
         statement: &Statement<'_>,
         kept: &mut Option<PoolConnection<Postgres>>,
-    ) -> Result<Vec<i64>, Failure> {
-        let mut began = None;
-        let mut locked = false;
-        let mut attempt = 0;
+        course: &mut Course,
+    ) -> Result<Option<Vec<i64>>, Failure> {
         loop {
-            attempt += 1;
+            course.attempts += 1;
             let mut connection = match kept.take() {
                 Some(connection) => connection,
                 None => self.connection().await?,
             };
+            let began = *course.began.get_or_insert_with(Instant::now);
             let manner = Manner {
-                locked,
-                lock_millis: self.lock_millis_left(*began.get_or_insert_with(Instant::now)),
+                locked: course.locked,
+                lock_millis: self.lock_millis_left(began),
                 commit: self.commit,
             };
             let sent = self.calls.send(&mut connection, statement, manner);
@@ -107,7 +132,7 @@ impl Pilot {
             let failed = match answer {
                 Ok(answer) => {
                     *kept = Some(connection);
-                    return Ok(answer);
+                    return Ok(Some(answer));
                 }
                 Err(failed) => failed,
             };
@@ -115,16 +140,19 @@ impl Pilot {
             if retry == Retry::Elsewhere {
                 connection.close_on_drop();
             }
-            if attempt == MAX_ATTEMPTS || matches!(retry, Retry::No | Retry::Elsewhere) {
+            if course.attempts == MAX_ATTEMPTS || matches!(retry, Retry::No | Retry::Elsewhere) {
                 return Err(error::answered(failed));
             }
             drop(connection);
             if retry == Retry::Locked {
-                locked = true;
+                course.locked = true;
+                if matches!(statement, Statement::Hits { .. }) {
+                    return Ok(None);
+                }
                 continue;
             }
             // The others need an instant to be done; not the same for all, or they meet again and again.
-            let longest = 250 << attempt.min(6);
+            let longest = 250 << course.attempts.min(6);
             tokio::time::sleep(Duration::from_micros(fastrand::u64(0..longest))).await;
         }
     }
@@ -150,4 +178,8 @@ impl Pilot {
         let message = format!("no answer within {:?}", self.statement_timeout);
         Failure::new(ErrorKind::Timeout, message).with_charge_unknown()
     }
+}
+
+fn no_locks() -> Failure {
+    question::malformed("it asks for locks where there are none to take")
 }

@@ -4,6 +4,7 @@
 mod error;
 mod flight;
 mod group;
+mod hits;
 mod options;
 mod question;
 mod schema;

@@ -7,6 +7,8 @@ use crate::error::Failure;
 
 /// Numbers per check in the function's argument; the SQL file says what each is.
 pub(crate) const STRIDE: usize = 10;
+/// What is asked, if it is a hit.
+const HIT: i64 = 0;
 /// Numbers per check in the function's answer.
 const ANSWER: usize = 4;
 /// Bytes of a key in front of the subject.
@@ -51,6 +53,20 @@ impl Question {
         self.checks.iter().map(|check| &*check.key)
     }
 
+    /// If it is nothing but a hit on a bucket: its key, then capacity, unit, drain and tick of the bucket, and the cost.
+    pub(crate) fn hit_on_a_bucket(&self) -> Option<(&[u8], [i64; 5])> {
+        match &self.checks[..] {
+            [
+                Asked {
+                    key,
+                    family: Family::Bucket,
+                    numbers: [_, _, HIT, capacity, unit, drain, tick, cost, ..],
+                },
+            ] => Some((key, [*capacity, *unit, *drain, *tick, *cost])),
+            _ => None,
+        }
+    }
+
     /// The verdicts of this batch, from its part of the answer.
     fn verdicts(&self, now: Timestamp, words: &[i64]) -> Result<Verdicts, Failure> {
         let (words, _) = words.as_chunks::<ANSWER>();
@@ -68,7 +84,7 @@ impl Asked {
         let (family, rule) = rule_numbers(check.policy.rule());
         numbers[3..7].copy_from_slice(&rule);
         let (op, units, charged_at, mark) = match check.op {
-            Op::Hit(cost) => (0, cost.get(), 0, 0),
+            Op::Hit(cost) => (HIT, cost.get(), 0, 0),
             Op::Peek(cost) => (1, cost.get(), 0, 0),
             Op::Settle(settlement) => {
                 let charged = settlement.charged.get();
@@ -167,8 +183,12 @@ fn saturating(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn word(number: i64) -> Result<u64, Failure> {
+pub(crate) fn word(number: i64) -> Result<u64, Failure> {
     u64::try_from(number).map_err(|_| malformed(format!("it holds {number}, which is negative")))
+}
+
+pub(crate) fn malformed_length(found: usize, expected: usize) -> Failure {
+    malformed(format!("it holds {found} numbers in place of {expected}"))
 }
 
 pub(crate) fn malformed(detail: impl std::fmt::Display) -> Failure {
@@ -222,10 +242,7 @@ pub(crate) fn verdicts(questions: &[&Question], answer: &[i64]) -> Result<Vec<Ve
             .map(|question| question.len())
             .sum::<usize>();
     if answer.len() != expected {
-        return Err(malformed(format!(
-            "it holds {} numbers in place of {expected}",
-            answer.len()
-        )));
+        return Err(malformed_length(answer.len(), expected));
     }
     let now = Timestamp::saturating_from_micros(word(answer[0])?);
     let mut rest = &answer[1..];

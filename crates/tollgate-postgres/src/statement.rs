@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sqlx::{AssertSqlSafe, PgConnection, Row};
 use tollgate_core::Timestamp;
 
+use crate::hits::Hits;
 use crate::question::Arguments;
 use crate::schema::Schema;
 
@@ -13,6 +14,7 @@ use crate::schema::Schema;
 #[derive(Clone, Debug)]
 pub(crate) struct Calls {
     apply: Arc<str>,
+    hits: Arc<str>,
     reset: Arc<str>,
     sweep: Arc<str>,
     prepared: bool,
@@ -23,6 +25,10 @@ pub(crate) struct Calls {
 pub(crate) enum Statement<'a> {
     Apply {
         arguments: &'a Arguments<'a>,
+        at: Option<Timestamp>,
+    },
+    Hits {
+        hits: &'a Hits<'a>,
         at: Option<Timestamp>,
     },
     Reset {
@@ -49,6 +55,7 @@ impl Calls {
         Self {
             apply: format!("SELECT {schema}.apply_v{version}($1, $2, $3, $4, $5, $6, $7, $8)")
                 .into(),
+            hits: format!("SELECT {schema}.hits_v{version}($1, $2, $3, $4, $5)").into(),
             reset: format!("SELECT ARRAY[{schema}.reset_v{version}($1, $2, $3)]").into(),
             sweep: format!("SELECT {schema}.sweep_v{version}($1, $2, $3)").into(),
             prepared,
@@ -91,6 +98,12 @@ impl Calls {
                     .bind(arguments.together)
                     .bind(manner.locked)
             }
+            Statement::Hits { hits, at } => {
+                sqlx::query_scalar(AssertSqlSafe(Arc::clone(&self.hits)))
+                    .bind(&hits.keys)
+                    .bind(&hits.numbers)
+                    .bind(at.map(micros))
+            }
             Statement::Reset { keys } => {
                 let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
                 sqlx::query_scalar(AssertSqlSafe(Arc::clone(&self.reset))).bind(keys)
@@ -128,6 +141,14 @@ impl Calls {
                     at.map_or_else(null, |at| micros(at).to_string()),
                     arguments.together.to_string(),
                     manner.locked.to_string(),
+                ],
+            ),
+            Statement::Hits { hits, at } => (
+                &self.hits,
+                vec![
+                    key_list(hits.keys.iter().copied()),
+                    number_list(&hits.numbers),
+                    at.map_or_else(null, |at| micros(at).to_string()),
                 ],
             ),
             Statement::Reset { keys } => {
@@ -215,6 +236,18 @@ mod tests {
         assert_eq!(
             calls.text(&statement, manner),
             r#"SELECT "limits".apply_v1('{"\\x275c","\\x62"}'::bytea[], '{0,3}', '{1,-2}', NULL, false, true, 250, 'off')"#
+        );
+        let hits = Hits {
+            keys: vec![b"a"],
+            numbers: vec![5, 1, 1, 1, 1, 2],
+        };
+        let statement = Statement::Hits {
+            hits: &hits,
+            at: Timestamp::from_micros(7).ok(),
+        };
+        assert_eq!(
+            calls.text(&statement, manner),
+            r#"SELECT "limits".hits_v1('{"\\x61"}'::bytea[], '{5,1,1,1,1,2}', 7, 250, 'off')"#
         );
         let statement = Statement::Reset {
             keys: &[Box::from(*b"k")],

@@ -26,7 +26,7 @@ use crate::sweep::{self, Sweeper};
 /// The schema has to be there: see [`ensure_schema`](Self::ensure_schema).
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
-    pilot: Arc<Pilot>,
+    pub(crate) pilot: Arc<Pilot>,
     group: Arc<Group>,
     schema: Schema,
 }

@@ -34,7 +34,9 @@ CREATE OR REPLACE FUNCTION {schema}.apply_v1(
 ) RETURNS bigint[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
--- One plan, whatever the size of the table was when it was made: key by key through the index, in the order of the keys.
+-- One plan, whatever the arrays hold and whatever the size of the table was when it was made: key by key through the
+-- index, in the order of the keys.
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
@@ -139,15 +141,13 @@ LOOP
     ELSIF NOT together THEN
         SELECT array_agg(r.a), array_agg(r.b), array_agg(r.c) INTO old_a, old_b, old_c FROM (
             SELECT t.a, t.b, t.c
-                FROM unnest(keys) WITH ORDINALITY AS k (key, place)
-                LEFT JOIN {schema}.counters AS t ON t.key = k.key
-                ORDER BY k.place
+                FROM generate_subscripts(keys, 1) AS i
+                LEFT JOIN {schema}.counters AS t ON t.key = keys[i]
+                ORDER BY i
         ) AS r;
     ELSE
         SELECT array_agg(r.a), array_agg(r.b), array_agg(r.c), array_agg(r.head), array_agg(r.written_by)
             INTO old_a, old_b, old_c, heads, writers FROM (
-            -- How many subscripts there are, the planner always guesses alike. So it keeps its plan, where the length of an
-            -- array that it knows would make it plan anew for every call.
             SELECT t.a, t.b, t.c, l AS head, l.xmin AS written_by
                 FROM generate_subscripts(keys, 1) AS i
                 LEFT JOIN {schema}.counters AS t ON t.key = keys[i]
@@ -197,13 +197,9 @@ LOOP
                         level := (level + new_c[k] - 1) / new_c[k];
                         level := CASE WHEN level > {max_stored} / p2 THEN {max_stored} ELSE level * p2 END;
                     END IF;
-                    p3 := checks[q + 6];
                     p4 := checks[q + 7];
                     gone := now / p4 - new_a[k] / p4;
-                    IF gone > 0 AND p3 > 0 THEN
-                        -- Divided first, since the product may leave the range.
-                        level := CASE WHEN gone > level / p3 THEN 0 ELSE level - gone * p3 END;
-                    END IF;
+                    level := {schema}.bucket_drained_v1(level, gone, checks[q + 6]);
                 END IF;
                 ok := CASE WHEN cost > p1 THEN false ELSE level <= (p1 - cost) * p2 END;
                 result[w + 2] := level;
@@ -338,14 +334,7 @@ LOOP
                     new_b[k] := level;
                     new_c[k] := p2;
                     result[w + 2] := level;
-                    p3 := checks[q + 6];
-                    p4 := checks[q + 7];
-                    expires[k] := shift + CASE
-                        WHEN p3 = 0 THEN now
-                        -- A tick more than it takes to drain, since the instant may lie within one.
-                        WHEN level / p3 > ({max_stored} - now) / p4 - 2 THEN {max_stored}
-                        ELSE now + (level / p3 + 2) * p4
-                    END;
+                    expires[k] := shift + {schema}.bucket_expiry_v1(level, checks[q + 6], checks[q + 7], now);
                 END IF;
             WHEN 1, 2 THEN
                 IF start < 0 THEN
@@ -451,18 +440,18 @@ LOOP
         -- NULL is a row to make, or a log.
         IF array_position(old_a, NULL) IS NOT NULL THEN
             INSERT INTO {schema}.counters (expires_at, a, b, c, key)
-                SELECT n.expires_at, n.a, n.b, n.c, n.key
-                    FROM unnest(keys, expires, new_a, new_b, new_c, old_a) AS n (key, expires_at, a, b, c, old_a)
-                    WHERE n.expires_at IS NOT NULL AND n.old_a IS NULL
+                SELECT expires[i], new_a[i], new_b[i], new_c[i], keys[i]
+                    FROM generate_subscripts(keys, 1) AS i
+                    WHERE expires[i] IS NOT NULL AND old_a[i] IS NULL
+                    ORDER BY i
                 ON CONFLICT (key) DO NOTHING;
             GET DIAGNOSTICS fresh = ROW_COUNT;
         END IF;
         IF fresh < affected THEN
-            UPDATE {schema}.counters AS t SET expires_at = n.expires_at, a = n.a, b = n.b, c = n.c
-                FROM unnest(keys, expires, new_a, new_b, new_c, old_a, old_b, old_c)
-                    AS n (key, expires_at, a, b, c, old_a, old_b, old_c)
-                WHERE n.expires_at IS NOT NULL AND n.old_a IS NOT NULL
-                    AND t.key = n.key AND t.a = n.old_a AND t.b = n.old_b AND t.c = n.old_c;
+            UPDATE {schema}.counters AS t SET expires_at = expires[i], a = new_a[i], b = new_b[i], c = new_c[i]
+                FROM generate_subscripts(keys, 1) AS i
+                WHERE expires[i] IS NOT NULL AND old_a[i] IS NOT NULL
+                    AND t.key = keys[i] AND t.a = old_a[i] AND t.b = old_b[i] AND t.c = old_c[i];
             GET DIAGNOSTICS written = ROW_COUNT;
         END IF;
     ELSE

@@ -46,6 +46,24 @@ BEGIN
 END
 $function$;
 
+-- What drains from a bucket's level in so many ticks. Divided first, since the product may leave the range.
+CREATE OR REPLACE FUNCTION {schema}.bucket_drained_v1(level bigint, ticks bigint, drain bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN ticks <= 0 OR drain = 0 THEN level
+    WHEN ticks > level / drain THEN 0
+    ELSE level - ticks * drain
+END;
+
+-- When a bucket's row may go: a tick more than it takes to drain, since the instant may lie within one.
+CREATE OR REPLACE FUNCTION {schema}.bucket_expiry_v1(level bigint, drain bigint, tick bigint, now bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN drain = 0 THEN now
+    WHEN level / drain > ({max_stored} - now) / tick - 2 THEN {max_stored}
+    ELSE now + (level / drain + 2) * tick
+END;
+
 -- A bucket's level once units of an earlier hit are given back, as far as they have not drained yet, first in first out.
 -- Rare, and the numbers come from outside: arithmetic without a range.
 CREATE OR REPLACE FUNCTION {schema}.bucket_given_back_v1(
