@@ -34,7 +34,10 @@ impl Failure {
 
     /// Whether the server says that it is no master any more, or not for this key.
     pub(crate) fn is_misplaced(&self) -> bool {
-        self.server_kind().is_some_and(is_misplaced)
+        match self {
+            Self::Command(error) => is_misplaced(code_of(error.code(), error.detail())),
+            _ => false,
+        }
     }
 
     pub(crate) fn is_no_permission(&self) -> bool {
@@ -62,18 +65,29 @@ impl Failure {
     }
 }
 
-fn is_misplaced(kind: ServerErrorKind) -> bool {
-    matches!(
-        kind,
-        ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown
-    )
+fn is_misplaced(code: &str) -> bool {
+    matches!(code, "READONLY" | "MASTERDOWN")
+}
+
+/// The code that says what a server's error means.
+///
+/// Where Redis 7 refuses a script's command with `READONLY You can't …`, Redis 6.2 puts words around it:
+/// `ERR Error running script (call to f_…): @user_script:9: @user_script: 9: -READONLY You can't …`.
+fn code_of<'a>(code: Option<&'a str>, detail: Option<&'a str>) -> &'a str {
+    let code = code.unwrap_or_default();
+    let inner = detail
+        .filter(|_| code == "ERR")
+        .and_then(|detail| detail.strip_prefix("Error running script "))
+        .and_then(|around| around.split_once(": -"))
+        .and_then(|(_, refusal)| refusal.split(' ').next());
+    inner.unwrap_or(code)
 }
 
 /// Whether an answer, or one of several, says that the server is no master any more.
 pub(crate) fn says_misplaced(answer: &Result<Value, Failure>) -> bool {
     match answer {
         Ok(Value::Array(answers)) => answers.iter().any(
-            |answer| matches!(answer, Value::ServerError(error) if error.kind().is_some_and(is_misplaced)),
+            |answer| matches!(answer, Value::ServerError(error) if is_misplaced(code_of(Some(error.code()), error.details()))),
         ),
         Ok(_) => false,
         Err(failure) => failure.is_misplaced(),
@@ -159,8 +173,7 @@ fn judge(error: &RedisError) -> (ErrorKind, &'static str, bool) {
         return (ErrorKind::Unavailable, advice, false);
     }
     match error.kind() {
-        RedisKind::Server(kind) => by_server_kind(kind).unwrap_or_else(|| by_code(error)),
-        RedisKind::Extension => by_code(error),
+        RedisKind::Server(_) | RedisKind::Extension => by_code(error),
         RedisKind::Io => (
             ErrorKind::Unavailable,
             "the connection broke before the answer came",
@@ -201,55 +214,49 @@ fn judge(error: &RedisError) -> (ErrorKind, &'static str, bool) {
 const NO_PERMISSION: &str =
     "the user lacks a permission; the documentation lists the commands and keys that it needs";
 
-fn by_server_kind(kind: ServerErrorKind) -> Option<(ErrorKind, &'static str, bool)> {
-    Some(match kind {
-        ServerErrorKind::BusyLoading => (
-            ErrorKind::Unavailable,
-            "the server is still loading its data",
-            false,
-        ),
-        ServerErrorKind::ReadOnly => (
-            ErrorKind::Unavailable,
-            "the server has become a replica; the next call looks for the master",
-            false,
-        ),
-        ServerErrorKind::MasterDown => (
-            ErrorKind::Unavailable,
-            "the server is a replica that has lost its master",
-            false,
-        ),
-        ServerErrorKind::ClusterDown => (
-            ErrorKind::Unavailable,
-            "the cluster does not serve this key's slot just now; see CLUSTER INFO",
-            false,
-        ),
-        ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::TryAgain => (
-            ErrorKind::Unavailable,
-            "the key's slot is moving to another node; with a cluster, use a cluster connection",
-            false,
-        ),
-        ServerErrorKind::CrossSlot => (
-            ErrorKind::Unsupported,
-            "the keys of one call lie in several slots of a cluster; with a cluster, use a cluster connection",
-            false,
-        ),
-        ServerErrorKind::NoScript => (
-            ErrorKind::Other,
-            "the server does not keep scripts, not even the one it was just given",
-            false,
-        ),
-        ServerErrorKind::NoPerm => (ErrorKind::Refused, NO_PERMISSION, true),
-        _ => return None,
-    })
-}
-
 fn by_code(error: &RedisError) -> (ErrorKind, &'static str, bool) {
     // What a script may not do is told without a code of its own, in the words of 6.2 and 7, or of 8.
     let detail = error.detail().unwrap_or_default();
     if detail.contains("user executing the script can't") || detail.contains("ACL failure") {
         return (ErrorKind::Refused, NO_PERMISSION, true);
     }
-    match error.code().unwrap_or_default() {
+    match code_of(error.code(), error.detail()) {
+        "LOADING" => (
+            ErrorKind::Unavailable,
+            "the server is still loading its data",
+            false,
+        ),
+        "READONLY" => (
+            ErrorKind::Unavailable,
+            "the server has become a replica; the next call looks for the master",
+            false,
+        ),
+        "MASTERDOWN" => (
+            ErrorKind::Unavailable,
+            "the server is a replica that has lost its master",
+            false,
+        ),
+        "CLUSTERDOWN" => (
+            ErrorKind::Unavailable,
+            "the cluster does not serve this key's slot just now; see CLUSTER INFO",
+            false,
+        ),
+        "MOVED" | "ASK" | "TRYAGAIN" => (
+            ErrorKind::Unavailable,
+            "the key's slot is moving to another node; with a cluster, use a cluster connection",
+            false,
+        ),
+        "CROSSSLOT" => (
+            ErrorKind::Unsupported,
+            "the keys of one call lie in several slots of a cluster; with a cluster, use a cluster connection",
+            false,
+        ),
+        "NOSCRIPT" => (
+            ErrorKind::Other,
+            "the server does not keep scripts, not even the one it was just given",
+            false,
+        ),
+        "NOPERM" => (ErrorKind::Refused, NO_PERMISSION, true),
         "OOM" => (
             ErrorKind::Overloaded,
             "the server is at its `maxmemory` and evicts nothing; raise it, or set a `maxmemory-policy` that evicts",
@@ -367,6 +374,36 @@ mod tests {
             assert!(error.to_string().contains(advice), "{error}");
             assert!(!error.may_have_charged(), "{reply}");
             assert!(std::error::Error::source(&error).is_some());
+        }
+    }
+
+    #[test]
+    fn what_redis_6_refuses_to_a_script_is_told_by_the_code_within() {
+        use ErrorKind::{Overloaded, Unavailable};
+        let replies = [
+            (
+                "READONLY You can't write against a read only replica.",
+                Unavailable,
+            ),
+            (
+                "OOM command not allowed when used memory > 'maxmemory'.",
+                Overloaded,
+            ),
+            (
+                "MISCONF Redis is configured to save RDB snapshots, but it is currently not able to persist on disk.",
+                Unavailable,
+            ),
+            ("NOREPLICAS Not enough good replicas to write.", Unavailable),
+        ];
+        for (reply, kind) in replies {
+            let around = "-ERR Error running script (call to f_41d08d75): @user_script:1: @user_script: 1: -";
+            let error = mapped(&format!("{around}{reply}"));
+            assert_eq!(error.kind(), kind, "{reply}");
+            assert!(!error.may_have_charged(), "{reply}");
+            // Alone and among the answers of several commands.
+            let reply = format!("*1\r\n{around}{reply}\r\n");
+            let answers = redis::parse_redis_value(reply.as_bytes()).unwrap();
+            assert_eq!(says_misplaced(&Ok(answers)), reply.contains("READONLY"));
         }
     }
 

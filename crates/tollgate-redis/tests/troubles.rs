@@ -6,6 +6,7 @@
 
 mod common;
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
@@ -17,6 +18,15 @@ fn server() -> RedisServer {
     RedisServer::start(RedisProgram::System).unwrap()
 }
 
+/// A server of each program that is installed, and of the system's in any case: they word what they refuse to a script
+/// in different ways.
+fn servers(settings: &[&str]) -> impl Iterator<Item = RedisServer> {
+    RedisProgram::ALL
+        .into_iter()
+        .filter(|program| *program == RedisProgram::System || program.is_installed())
+        .map(|program| RedisServer::start_with(program, settings).unwrap())
+}
+
 fn manager(url: &str) -> ConnectionManager {
     let client = redis::Client::open(url).unwrap();
     let config = ConnectionManagerConfig::new()
@@ -26,8 +36,20 @@ fn manager(url: &str) -> ConnectionManager {
 }
 
 fn limiter(url: &str) -> Limiter<RedisStore> {
+    limiter_over(RedisStore::new(manager(url)))
+}
+
+fn limiter_over(store: RedisStore) -> Limiter<RedisStore> {
     let policy = Policy::new("p", Algorithm::Gcra, Quota::per_day(100)).unwrap();
-    Limiter::new(RedisStore::new(manager(url)), policy).on_failure(FailureMode::Closed)
+    Limiter::new(store, policy).on_failure(FailureMode::Closed)
+}
+
+fn set(server: &RedisServer, setting: &str, value: &str) {
+    server.command(&["CONFIG", "SET", setting, value]).unwrap();
+}
+
+fn info(server: &RedisServer, section: &str) -> String {
+    server.command(&["INFO", section]).unwrap()
 }
 
 /// The trouble behind the answer to a hit.
@@ -48,6 +70,14 @@ fn copied(decision: &tollgate_core::Decision<'_>) -> Option<Error> {
     } else {
         copy
     })
+}
+
+/// The trouble of a call that charged nothing and says what can be done.
+async fn refusal(limiter: &Limiter<RedisStore>, kind: ErrorKind, advice: &str) {
+    let error = trouble(limiter).await;
+    assert_eq!(error.kind(), kind, "{error}");
+    assert!(!error.may_have_charged(), "{error}");
+    assert!(error.to_string().contains(advice), "{error}");
 }
 
 /// Hits until the server answers again.
@@ -76,20 +106,110 @@ async fn a_server_that_comes_up_later_is_found() {
 
 #[tokio::test]
 async fn a_full_server_refuses_hits_charges_nothing_and_still_answers_peeks() {
-    let server = server();
+    for server in servers(&["--save", ""]) {
+        let limiter = limiter(&server.url());
+        assert_eq!(recovers(&limiter).await, 99);
+        set(&server, "maxmemory", "1");
+        refusal(&limiter, ErrorKind::Overloaded, "`maxmemory`").await;
+        assert_eq!(limiter.peek("a").await.unwrap().remaining(), 99);
+        set(&server, "maxmemory", "0");
+        assert_eq!(recovers(&limiter).await, 98);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_save_refuses_hits_until_it_can() {
+    for server in servers(&["--save", ""]) {
+        // Only a server that is to save refuses writes when it cannot.
+        set(&server, "save", "3600 1000000");
+        let limiter = limiter(&server.url());
+        assert_eq!(recovers(&limiter).await, 99);
+        // A snapshot ends by taking this name.
+        let obstacle = server.directory().join("dump.rdb");
+        fs::create_dir(&obstacle).unwrap();
+        server.command(&["BGSAVE"]).unwrap();
+        let started = Instant::now();
+        while !info(&server, "persistence").contains("rdb_last_bgsave_status:err") {
+            assert!(started.elapsed() < Duration::from_secs(20));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        refusal(&limiter, ErrorKind::Unavailable, "cannot save to its disk").await;
+        fs::remove_dir(&obstacle).unwrap();
+        server.command(&["SAVE"]).unwrap();
+        assert_eq!(recovers(&limiter).await, 98);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_lacks_replicas_refuses_hits_until_it_may_do_without() {
+    for server in servers(&["--save", ""]) {
+        let limiter = limiter(&server.url());
+        assert_eq!(recovers(&limiter).await, 99);
+        set(&server, "min-replicas-to-write", "1");
+        refusal(&limiter, ErrorKind::Unavailable, "`min-replicas-to-write`").await;
+        set(&server, "min-replicas-to-write", "0");
+        assert_eq!(recovers(&limiter).await, 98);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_loads_its_data_says_so_and_goes_on_with_it() {
+    // Two seconds for 2000 keys, and an ear for clients every few keys.
+    let settings = [
+        "--save",
+        "",
+        "--key-load-delay",
+        "1000",
+        "--loading-process-events-interval-bytes",
+        "1024",
+    ];
+    let mut server = RedisServer::start_with(RedisProgram::System, &settings).unwrap();
     let limiter = limiter(&server.url());
     assert_eq!(recovers(&limiter).await, 99);
-    server
-        .command(&["CONFIG", "SET", "maxmemory", "1"])
+    let fill = "for i = 1, 2000 do redis.call('SET', 'filler:' .. i, i) end";
+    server.command(&["EVAL", fill, "0"]).unwrap();
+    server.command(&["SAVE"]).unwrap();
+    server.kill().unwrap();
+    let restart = tokio::task::spawn_blocking(move || {
+        server.restart().unwrap();
+        server
+    });
+    let started = Instant::now();
+    let loading = loop {
+        // Until the server listens there is nobody at all.
+        let error = trouble(&limiter).await;
+        if error.to_string().contains("loading its data") {
+            break error;
+        }
+        assert!(started.elapsed() < Duration::from_secs(20), "{error}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(loading.kind(), ErrorKind::Unavailable, "{loading}");
+    assert!(!loading.may_have_charged());
+    let _server = restart.await.unwrap();
+    assert_eq!(recovers(&limiter).await, 98);
+}
+
+#[cfg(feature = "cluster")]
+#[tokio::test]
+async fn a_cluster_that_lost_a_slot_refuses_its_keys_until_it_is_served_again() {
+    use redis::cluster::ClusterClientBuilder;
+    use tollgate_services::RedisCluster;
+    let cluster = RedisCluster::start(RedisProgram::System).unwrap();
+    let client = ClusterClientBuilder::new(cluster.urls())
+        .retries(0)
+        .response_timeout(Duration::from_secs(10))
+        .build()
         .unwrap();
-    let error = trouble(&limiter).await;
-    assert_eq!(error.kind(), ErrorKind::Overloaded);
-    assert!(!error.may_have_charged());
-    assert!(error.to_string().contains("maxmemory"), "{error}");
-    assert_eq!(limiter.peek("a").await.unwrap().remaining(), 99);
-    server
-        .command(&["CONFIG", "SET", "maxmemory", "0"])
-        .unwrap();
+    let limiter = limiter_over(RedisStore::new(client));
+    assert_eq!(recovers(&limiter).await, 99);
+    let holds_it = |node: &&RedisServer| node.command(&["DBSIZE"]).unwrap() == ":1\r\n";
+    let owner = cluster.nodes().iter().find(holds_it).unwrap();
+    let slot = owner.command(&["CLUSTER", "KEYSLOT", "{a}"]).unwrap();
+    let slot = slot.trim_start_matches(':').trim_end();
+    owner.command(&["CLUSTER", "DELSLOTS", slot]).unwrap();
+    refusal(&limiter, ErrorKind::Unavailable, "CLUSTER INFO").await;
+    owner.command(&["CLUSTER", "ADDSLOTS", slot]).unwrap();
     assert_eq!(recovers(&limiter).await, 98);
 }
 
@@ -131,15 +251,14 @@ async fn a_user_needs_exactly_the_listed_commands_and_the_prefix() {
 
 #[tokio::test]
 async fn a_server_that_became_a_replica_is_left_and_found_again() {
-    let server = server();
-    let limiter = limiter(&server.url());
-    assert_eq!(recovers(&limiter).await, 99);
-    server.command(&["REPLICAOF", "127.0.0.1", "1"]).unwrap();
-    let error = trouble(&limiter).await;
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-    assert!(!error.may_have_charged());
-    server.command(&["REPLICAOF", "NO", "ONE"]).unwrap();
-    assert_eq!(recovers(&limiter).await, 98);
+    for server in servers(&["--save", ""]) {
+        let limiter = limiter(&server.url());
+        assert_eq!(recovers(&limiter).await, 99);
+        server.command(&["REPLICAOF", "127.0.0.1", "1"]).unwrap();
+        refusal(&limiter, ErrorKind::Unavailable, "looks for the master").await;
+        server.command(&["REPLICAOF", "NO", "ONE"]).unwrap();
+        assert_eq!(recovers(&limiter).await, 98);
+    }
 }
 
 #[tokio::test]
@@ -190,9 +309,7 @@ async fn an_exhausted_pool_is_an_overload_that_charged_nothing() {
         .runtime(deadpool_redis::Runtime::Tokio1)
         .build()
         .unwrap();
-    let policy = Policy::new("p", Algorithm::Gcra, Quota::per_day(100)).unwrap();
-    let limiter =
-        Limiter::new(RedisStore::new(pool.clone()), policy).on_failure(FailureMode::Closed);
+    let limiter = limiter_over(RedisStore::new(pool.clone()));
     let taken = pool.get().await.unwrap();
     let error = trouble(&limiter).await;
     assert_eq!(error.kind(), ErrorKind::Overloaded, "{error}");
