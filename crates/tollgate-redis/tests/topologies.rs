@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use redis::AsyncConnectionConfig;
 use redis::cluster::{ClusterClient, ClusterClientBuilder};
 use redis::sentinel::{SentinelClient, SentinelServerType};
 use tollgate_core::{
@@ -182,6 +183,39 @@ async fn after_a_failover_the_new_master_is_found_and_no_count_is_lost() {
     }
     assert_eq!(shared.hit("a").await.unwrap().remaining(), 9);
     drop(group);
+}
+
+#[tokio::test]
+async fn a_master_behind_sentinels_is_waited_for_as_long_as_its_connection_says() {
+    let group = tokio::task::spawn_blocking(|| RedisSentinel::start(RedisProgram::System).unwrap())
+        .await
+        .unwrap();
+    let limiter = |patience| {
+        let name = RedisSentinel::MASTER.to_owned();
+        let master = SentinelServerType::Master;
+        let client = SentinelClient::build(group.urls(), name, None, master).unwrap();
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(patience));
+        let connection = Connection::sentinel_with_config(client, config);
+        limiter(connection, "patience", Algorithm::Gcra)
+    };
+    let (patient, hasty) = (
+        limiter(Duration::from_secs(30)),
+        limiter(Duration::from_millis(100)),
+    );
+    assert_eq!(patient.hit("a").await.unwrap().remaining(), 19);
+    let master = &group.servers()[0];
+    master
+        .command(&["CLIENT", "PAUSE", "30000", "WRITE"])
+        .unwrap();
+    let pause = async {
+        let never = hasty.hit("b").await.unwrap();
+        assert_eq!(never.error().unwrap().kind(), ErrorKind::Timeout);
+        // Longer than the driver waits by itself.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        master.command(&["CLIENT", "UNPAUSE"]).unwrap();
+    };
+    let (late, ()) = tokio::join!(patient.hit("a"), pause);
+    assert_eq!(late.unwrap().remaining(), 18);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

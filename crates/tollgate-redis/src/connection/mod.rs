@@ -50,6 +50,16 @@ enum Message<'a> {
 }
 
 impl Connection {
+    /// What `From<SentinelClient>` makes, with settings for the connection to the master, its timeouts above all.
+    #[cfg(feature = "sentinel")]
+    #[must_use]
+    pub fn sentinel_with_config(
+        client: redis::sentinel::SentinelClient,
+        config: redis::AsyncConnectionConfig,
+    ) -> Self {
+        Self(Kind::Sentinel(sentinel::Master::new(client, config)))
+    }
+
     /// Sends one command and waits for its answer.
     pub(crate) async fn query(&self, command: &Cmd) -> Result<Value, Failure> {
         self.send(Message::One(command)).await
@@ -228,9 +238,10 @@ impl From<deadpool_redis::cluster::Pool> for Connection {
 #[cfg(feature = "sentinel")]
 impl From<redis::sentinel::SentinelClient> for Connection {
     /// The master that the sentinels name, over one shared connection. They are asked again whenever it breaks, falls
-    /// silent, or turns out to be a master no more.
+    /// silent, or turns out to be a master no more. Waits for an answer for 500 ms, the driver's default; see
+    /// [`Connection::sentinel_with_config`].
     fn from(client: redis::sentinel::SentinelClient) -> Self {
-        Self(Kind::Sentinel(sentinel::Master::new(client)))
+        Self::sentinel_with_config(client, redis::AsyncConnectionConfig::new())
     }
 }
 

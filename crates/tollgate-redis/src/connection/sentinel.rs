@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use redis::Value;
 use redis::aio::MultiplexedConnection;
 use redis::sentinel::SentinelClient;
+use redis::{AsyncConnectionConfig, Value};
 use tokio::sync::Mutex;
 
 use super::Message;
@@ -16,15 +16,17 @@ pub(crate) struct Master(Arc<Mutex<State>>);
 
 struct State {
     client: SentinelClient,
+    config: AsyncConnectionConfig,
     connection: Option<MultiplexedConnection>,
     /// Counts the connections, so that a broken one is given up once.
     opened: u64,
 }
 
 impl Master {
-    pub(crate) fn new(client: SentinelClient) -> Self {
+    pub(crate) fn new(client: SentinelClient, config: AsyncConnectionConfig) -> Self {
         Self(Arc::new(Mutex::new(State {
             client,
+            config,
             connection: None,
             opened: 0,
         })))
@@ -44,7 +46,8 @@ impl Master {
         if let Some(connection) = &state.connection {
             return Ok((connection.clone(), state.opened));
         }
-        let connection = state.client.get_async_connection().await;
+        let State { client, config, .. } = &mut *state;
+        let connection = client.get_async_connection_with_config(config).await;
         let connection = connection.map_err(Failure::while_connecting)?;
         state.connection = Some(connection.clone());
         state.opened += 1;

@@ -260,6 +260,7 @@ mod cluster {
 
 #[cfg(feature = "sentinel")]
 mod sentinel {
+    use redis::AsyncConnectionConfig;
     use redis::sentinel::{SentinelClient, SentinelServerType};
     use tollgate_services::RedisSentinel;
 
@@ -281,11 +282,12 @@ mod sentinel {
             Ok(Self(RedisSentinel::start(program)?))
         }
 
-        /// The driver's own patience, 500 ms.
-        fn connect(&self, _: Duration) -> Result<Connection, BoxError> {
+        fn connect(&self, patience: Duration) -> Result<Connection, BoxError> {
             let name = RedisSentinel::MASTER.to_owned();
             let master = SentinelServerType::Master;
-            Ok(SentinelClient::build(self.0.urls(), name, None, master)?.into())
+            let client = SentinelClient::build(self.0.urls(), name, None, master)?;
+            let config = AsyncConnectionConfig::new().set_response_timeout(Some(patience));
+            Ok(Connection::sentinel_with_config(client, config))
         }
 
         async fn query<T: FromRedisValue + Send>(&self, command: Cmd) -> Result<T, BoxError> {
