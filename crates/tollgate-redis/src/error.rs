@@ -1,7 +1,13 @@
 //! Redis' troubles as errors of the family.
 
-#[cfg(any(feature = "deadpool", feature = "cluster", feature = "sentinel"))]
-use std::{error::Error as StdError, sync::Arc};
+use std::error::Error as StdError;
+#[cfg(any(
+    feature = "deadpool",
+    feature = "cluster",
+    feature = "sentinel",
+    feature = "tls-rustls"
+))]
+use std::sync::Arc;
 
 use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind, Value};
 use tollgate_core::{Error, ErrorKind};
@@ -86,9 +92,10 @@ fn code_of<'a>(code: Option<&'a str>, detail: Option<&'a str>) -> &'a str {
 /// Whether an answer, or one of several, says that the server is no master any more.
 pub(crate) fn says_misplaced(answer: &Result<Value, Failure>) -> bool {
     match answer {
-        Ok(Value::Array(answers)) => answers.iter().any(
-            |answer| matches!(answer, Value::ServerError(error) if is_misplaced(code_of(Some(error.code()), error.details()))),
-        ),
+        Ok(Value::Array(answers)) => answers.iter().any(|answer| match answer {
+            Value::ServerError(error) => is_misplaced(code_of(Some(error.code()), error.details())),
+            _ => false,
+        }),
         Ok(_) => false,
         Err(failure) => failure.is_misplaced(),
     }
@@ -172,6 +179,10 @@ fn judge(error: &RedisError) -> (ErrorKind, &'static str, bool) {
         let advice = "nobody listens at the server's address";
         return (ErrorKind::Unavailable, advice, false);
     }
+    if failed_handshake(error) {
+        let advice = "no encrypted connection could be made; the source says why";
+        return (ErrorKind::Unavailable, advice, false);
+    }
     match error.kind() {
         RedisKind::Server(_) | RedisKind::Extension => by_code(error),
         RedisKind::Io => (
@@ -208,6 +219,26 @@ fn judge(error: &RedisError) -> (ErrorKind, &'static str, bool) {
         ),
         _ => (ErrorKind::Other, "the command failed", true),
     }
+}
+
+/// Whether the TLS library would not connect, so that nothing was sent: it did not trust the server, say.
+fn failed_handshake(error: &RedisError) -> bool {
+    let source = error.source();
+    #[cfg(feature = "tls-rustls")]
+    {
+        // An `io::Error` does not show what it holds as its source.
+        let cause = source
+            .and_then(|source| source.downcast_ref::<Arc<dyn StdError + Send + Sync>>())
+            .and_then(|shared| shared.downcast_ref::<std::io::Error>())
+            .and_then(std::io::Error::get_ref)
+            .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        // Other errors of rustls may end a connection that was in use.
+        if let Some(rustls::Error::InvalidCertificate(_)) = cause {
+            return true;
+        }
+    }
+    // What the driver itself fails with before it sends has no source unless a TLS library is it.
+    error.kind() == RedisKind::Client && source.is_some()
 }
 
 /// Charged or not: a script that may not expire a key, say, has changed it by then.

@@ -1,4 +1,5 @@
 //! Limits over an encrypted connection, and what a client gets that does not trust the server.
+#![cfg(any(feature = "tls-rustls", feature = "tls-native-tls"))]
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot go on fails where it stands"
@@ -127,6 +128,7 @@ async fn a_server_that_is_not_trusted_is_unavailable_and_nothing_is_charged() {
     assert!(!decision.is_allowed());
     let error = decision.error().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(!error.may_have_charged(), "{error}");
     let source = std::error::Error::source(error).unwrap().to_string();
     assert!(source.contains("certificate"), "{source}");
     assert_eq!(server.keys(), ":0\r\n");
