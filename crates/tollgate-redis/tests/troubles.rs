@@ -27,16 +27,20 @@ fn servers(settings: &[&str]) -> impl Iterator<Item = RedisServer> {
         .map(|program| RedisServer::start_with(program, settings).unwrap())
 }
 
-fn manager(url: &str) -> ConnectionManager {
+fn manager(url: &str, patience: Duration) -> ConnectionManager {
     let client = redis::Client::open(url).unwrap();
     let config = ConnectionManagerConfig::new()
         .set_number_of_retries(0)
-        .set_response_timeout(Some(Duration::from_millis(500)));
+        .set_response_timeout(Some(patience))
+        .set_connection_timeout(Some(patience));
     ConnectionManager::new_lazy_with_config(client, config).unwrap()
 }
 
+/// A busy machine is no trouble.
+const LONG: Duration = Duration::from_secs(10);
+
 fn limiter(url: &str) -> Limiter<RedisStore> {
-    limiter_over(RedisStore::new(manager(url)))
+    limiter_over(RedisStore::new(manager(url, LONG)))
 }
 
 fn limiter_over(store: RedisStore) -> Limiter<RedisStore> {
@@ -198,7 +202,7 @@ async fn a_cluster_that_lost_a_slot_refuses_its_keys_until_it_is_served_again() 
     let cluster = RedisCluster::start(RedisProgram::System).unwrap();
     let client = ClusterClientBuilder::new(cluster.urls())
         .retries(0)
-        .response_timeout(Duration::from_secs(10))
+        .response_timeout(LONG)
         .build()
         .unwrap();
     let limiter = limiter_over(RedisStore::new(client));
@@ -264,7 +268,8 @@ async fn a_server_that_became_a_replica_is_left_and_found_again() {
 #[tokio::test]
 async fn a_frozen_server_times_out_and_the_hit_may_have_been_charged() {
     let server = server();
-    let limiter = limiter(&server.url());
+    let hasty = manager(&server.url(), Duration::from_millis(500));
+    let limiter = limiter_over(RedisStore::new(hasty));
     assert_eq!(recovers(&limiter).await, 99);
     server.process().signal("STOP").unwrap();
     let error = trouble(&limiter).await;
@@ -281,7 +286,7 @@ async fn a_server_busy_with_somebody_elses_script_says_so() {
     let server = RedisServer::start_with(RedisProgram::System, &settings).unwrap();
     let limiter = limiter(&server.url());
     assert_eq!(recovers(&limiter).await, 99);
-    let endless = manager(&server.url());
+    let endless = manager(&server.url(), LONG);
     let endless = tokio::spawn(async move {
         let mut command = redis::cmd("EVAL");
         command.arg("while true do end").arg(0);

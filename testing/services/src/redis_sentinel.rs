@@ -111,6 +111,28 @@ impl RedisSentinel {
         &self.servers
     }
 
+    /// Sets how long a server has to be silent before the Sentinels take it for dead; half a second at first.
+    ///
+    /// # Errors
+    /// If a Sentinel does not take it.
+    pub fn set_down_after(&self, silence: Duration) -> Result<()> {
+        let millis = silence.as_millis().to_string();
+        let words = [
+            "SENTINEL",
+            "SET",
+            Self::MASTER,
+            "down-after-milliseconds",
+            &millis,
+        ];
+        for (_, port) in &self.sentinels {
+            let reply = command(*port, &words)?;
+            if !reply.starts_with("+OK") {
+                bail!("a Sentinel answered {}", reply.trim_end());
+            }
+        }
+        Ok(())
+    }
+
     /// Kills the first master, as a crash would, and leaves the rest to the Sentinels.
     ///
     /// # Errors

@@ -279,7 +279,10 @@ mod sentinel {
 
     impl Servers for Sentinel {
         fn start(program: RedisProgram) -> Result<Self, BoxError> {
-            Ok(Self(RedisSentinel::start(program)?))
+            let group = RedisSentinel::start(program)?;
+            // No case wants a failover. On a busy machine a server may well be silent for as long as one takes.
+            group.set_down_after(Duration::from_secs(60))?;
+            Ok(Self(group))
         }
 
         fn connect(&self, patience: Duration) -> Result<Connection, BoxError> {
@@ -291,7 +294,7 @@ mod sentinel {
         }
 
         async fn query<T: FromRedisValue + Send>(&self, command: Cmd) -> Result<T, BoxError> {
-            // No case that looks behind the store makes the sentinels change the master.
+            // The first server stays the master.
             Ok(command
                 .query_async(&mut manager(&self.0.servers()[0], LONG)?)
                 .await?)
