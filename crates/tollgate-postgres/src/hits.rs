@@ -1,4 +1,4 @@
-//! Hits on buckets that travel together: what most statements consist of, judged by a function of their own.
+//! Hits on buckets: what most statements consist of, judged by functions of their own.
 
 #[cfg(test)]
 mod tests;
@@ -12,8 +12,6 @@ use crate::question::{self, Question};
 
 /// Numbers per key in the function's argument.
 const STRIDE: usize = 6;
-/// From how many keys on one query for all of them takes the server less time than one for each.
-const MANY: usize = 8;
 
 /// Hits on buckets; those on one key cost the same.
 #[derive(Debug)]
@@ -23,8 +21,11 @@ pub(crate) struct Hits<'a> {
     pub(crate) numbers: Vec<i64>,
 }
 
+/// A single key's hits.
+pub(crate) type One<'a> = (&'a [u8], [i64; STRIDE]);
+
 impl<'a> Hits<'a> {
-    /// `questions`, which ascend by their keys, as such hits, if they are nothing else and enough for it to pay.
+    /// `questions`, which ascend by their keys, as such hits, if they are nothing else.
     pub(crate) fn of(questions: &[&'a Question]) -> Option<Self> {
         let mut keys: Vec<&[u8]> = Vec::with_capacity(questions.len());
         let mut numbers: Vec<i64> = Vec::with_capacity(questions.len() * STRIDE);
@@ -46,7 +47,15 @@ impl<'a> Hits<'a> {
                 Ordering::Greater => return None,
             }
         }
-        (keys.len() >= MANY || keys.len() < questions.len()).then_some(Self { keys, numbers })
+        Some(Self { keys, numbers })
+    }
+
+    /// The only key, if there is just one.
+    pub(crate) fn one(&self) -> Option<One<'a>> {
+        match self.keys[..] {
+            [key] => Some((key, *self.numbers.first_chunk()?)),
+            _ => None,
+        }
     }
 
     /// The verdicts, one for each hit, from the function's answer.

@@ -55,7 +55,7 @@ impl PostgresStoreBuilder {
     /// How long a statement may take, unless set otherwise.
     pub const DEFAULT_STATEMENT_TIMEOUT: Duration = Duration::from_secs(2);
     /// How many statements of one store are under way at once, unless set otherwise.
-    pub const DEFAULT_LANES: usize = 4;
+    pub const DEFAULT_LANES: usize = 2;
 
     pub(crate) fn new(pool: PgPool) -> Self {
         Self {

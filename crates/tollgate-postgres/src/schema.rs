@@ -92,6 +92,7 @@ impl Schema {
             include_str!("sql/log.sql"),
             include_str!("sql/support.sql"),
             include_str!("sql/apply.sql"),
+            include_str!("sql/hit.sql"),
             include_str!("sql/hits.sql"),
             include_str!("sql/sweep.sql"),
             include_str!("sql/end.sql"),

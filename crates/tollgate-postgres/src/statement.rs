@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use sqlx::query::QueryScalar;
 use sqlx::{AssertSqlSafe, PgConnection, Row};
 use tollgate_core::Timestamp;
 
@@ -14,6 +15,7 @@ use crate::schema::Schema;
 #[derive(Clone, Debug)]
 pub(crate) struct Calls {
     apply: Arc<str>,
+    hit: Arc<str>,
     hits: Arc<str>,
     reset: Arc<str>,
     sweep: Arc<str>,
@@ -54,6 +56,8 @@ impl Calls {
         let (schema, version) = (schema.quoted(), Schema::VERSION);
         Self {
             apply: format!("SELECT {schema}.apply_v{version}($1, $2, $3, $4, $5, $6, $7, $8)")
+                .into(),
+            hit: format!("SELECT {schema}.hit_v{version}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
                 .into(),
             hits: format!("SELECT {schema}.hits_v{version}($1, $2, $3, $4, $5)").into(),
             reset: format!("SELECT ARRAY[{schema}.reset_v{version}($1, $2, $3)]").into(),
@@ -99,10 +103,15 @@ impl Calls {
                     .bind(manner.locked)
             }
             Statement::Hits { hits, at } => {
-                sqlx::query_scalar(AssertSqlSafe(Arc::clone(&self.hits)))
-                    .bind(&hits.keys)
-                    .bind(&hits.numbers)
-                    .bind(at.map(micros))
+                let query = if let Some((key, numbers)) = hits.one() {
+                    let query = sqlx::query_scalar(AssertSqlSafe(Arc::clone(&self.hit))).bind(key);
+                    numbers.into_iter().fold(query, QueryScalar::bind)
+                } else {
+                    sqlx::query_scalar(AssertSqlSafe(Arc::clone(&self.hits)))
+                        .bind(&hits.keys)
+                        .bind(&hits.numbers)
+                };
+                query.bind(at.map(micros))
             }
             Statement::Reset { keys } => {
                 let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
@@ -143,14 +152,23 @@ impl Calls {
                     manner.locked.to_string(),
                 ],
             ),
-            Statement::Hits { hits, at } => (
-                &self.hits,
-                vec![
-                    key_list(hits.keys.iter().copied()),
-                    number_list(&hits.numbers),
-                    at.map_or_else(null, |at| micros(at).to_string()),
-                ],
-            ),
+            Statement::Hits { hits, at } => {
+                let (call, mut values) = match hits.one() {
+                    Some((key, numbers)) => {
+                        let numbers = numbers.iter().map(i64::to_string);
+                        (
+                            &self.hit,
+                            std::iter::once(key_text(key)).chain(numbers).collect(),
+                        )
+                    }
+                    None => {
+                        let keys = key_list(hits.keys.iter().copied());
+                        (&self.hits, vec![keys, number_list(&hits.numbers)])
+                    }
+                };
+                values.push(at.map_or_else(null, |at| micros(at).to_string()));
+                (call, values)
+            }
             Statement::Reset { keys } => {
                 let keys = key_list(keys.iter().map(|key| &**key));
                 (&self.reset, vec![keys])
@@ -175,8 +193,8 @@ impl Calls {
         let mut text = pieces.next().unwrap_or_default().to_owned();
         for (piece, value) in pieces.zip(&values) {
             text.push_str(value);
-            // Behind the dollar sign stands the parameter's number, a single digit.
-            text.push_str(&piece[1..]);
+            // Behind the dollar sign stands the parameter's number.
+            text.push_str(piece.trim_start_matches(|sign: char| sign.is_ascii_digit()));
         }
         text
     }
@@ -186,14 +204,25 @@ fn micros(at: Timestamp) -> i64 {
     i64::try_from(at.as_micros()).unwrap_or(i64::MAX)
 }
 
+fn push_hex(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("a string takes all that is written");
+    }
+}
+
+fn key_text(key: &[u8]) -> String {
+    let mut text = String::from(r"'\x");
+    push_hex(&mut text, key);
+    text.push_str("'::bytea");
+    text
+}
+
 fn key_list<'a>(keys: impl Iterator<Item = &'a [u8]>) -> String {
     let mut text = String::from("'{");
     for (index, key) in keys.enumerate() {
         text.push_str(if index > 0 { ",\"" } else { "\"" });
         text.push_str(r"\\x");
-        for byte in key {
-            write!(text, "{byte:02x}").expect("a string takes all that is written");
-        }
+        push_hex(&mut text, key);
         text.push('"');
     }
     text.push_str("}'::bytea[]");
@@ -238,8 +267,8 @@ mod tests {
             r#"SELECT "limits".apply_v1('{"\\x275c","\\x62"}'::bytea[], '{0,3}', '{1,-2}', NULL, false, true, 250, 'off')"#
         );
         let hits = Hits {
-            keys: vec![b"a"],
-            numbers: vec![5, 1, 1, 1, 1, 2],
+            keys: vec![b"a", b"b"],
+            numbers: vec![5, 1, 1, 1, 1, 2, 5, 1, 1, 1, 1, 1],
         };
         let statement = Statement::Hits {
             hits: &hits,
@@ -247,7 +276,19 @@ mod tests {
         };
         assert_eq!(
             calls.text(&statement, manner),
-            r#"SELECT "limits".hits_v1('{"\\x61"}'::bytea[], '{5,1,1,1,1,2}', 7, 250, 'off')"#
+            r#"SELECT "limits".hits_v1('{"\\x61","\\x62"}'::bytea[], '{5,1,1,1,1,2,5,1,1,1,1,1}', 7, 250, 'off')"#
+        );
+        let hits = Hits {
+            keys: vec![b"a'"],
+            numbers: vec![5, 1, 2, 3, 4, 6],
+        };
+        let statement = Statement::Hits {
+            hits: &hits,
+            at: None,
+        };
+        assert_eq!(
+            calls.text(&statement, manner),
+            r#"SELECT "limits".hit_v1('\x6127'::bytea, 5, 1, 2, 3, 4, 6, NULL, 250, 'off')"#
         );
         let statement = Statement::Reset {
             keys: &[Box::from(*b"k")],
