@@ -181,11 +181,14 @@ impl PostgresServer {
         self.process.signal("CONT")
     }
 
-    /// Kills the server without a chance to tidy up.
+    /// Kills the server without a chance to tidy up, with all sessions.
     ///
     /// # Errors
-    /// If it cannot be waited for.
+    /// If it cannot be stopped or waited for.
     pub fn kill(&mut self) -> Result<()> {
+        // Its children would go on answering until they notice. While it is stopped, it starts no others.
+        self.process.signal("STOP")?;
+        self.process.signal_children("KILL")?;
         self.process.kill()
     }
 

@@ -1,5 +1,6 @@
 //! Child processes that never outlive their parent.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -60,7 +61,8 @@ impl Process {
         let list = format!("/proc/{id}/task/{id}/children");
         let children = std::fs::read_to_string(&list).with_context(|| format!("no {list}"))?;
         for child in children.split_whitespace() {
-            kill(name, child)?;
+            let gone = || !Path::new("/proc").join(child).exists();
+            kill(name, child).or_else(|error| if gone() { Ok(()) } else { Err(error) })?;
         }
         Ok(())
     }
