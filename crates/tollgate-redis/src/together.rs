@@ -156,6 +156,37 @@ proptest! {
 }
 
 #[test]
+fn an_empty_string_is_corrupt_however_the_hit_on_it_travels() {
+    let bed = Bed::new();
+    for limit in ["5/minute", "0/minute"] {
+        let policy = Policy::new("p", Algorithm::Gcra, limit.parse::<Quota>().unwrap()).unwrap();
+        let space = Space::new("t", "s", &policy);
+        let hit = |subject: &'static [u8]| Check {
+            key: Key::new(&space, subject).unwrap(),
+            policy: &policy,
+            op: Op::Hit(Cost::ONE),
+        };
+        let (empty, other) = ([hit(b"empty")], [hit(b"other")]);
+        let name = key::name(&empty[0].key);
+        let () = bed.command(redis::cmd("SET").arg(&name).arg(""));
+        let batch = |checks| Batch::new(checks).unwrap();
+        let calls = [
+            vec![batch(&empty)],
+            vec![batch(&empty), batch(&other)],
+            vec![batch(&empty), batch(&empty)],
+        ];
+        for call in &calls {
+            let answers = bed.ask(at(1_700_000_000_000_000), call);
+            let error = answers[0].as_ref().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{limit}: {error}");
+            assert!(error.to_string().contains("a string that"), "{error}");
+        }
+        let kept: String = bed.command(redis::cmd("GET").arg(&name));
+        assert_eq!(kept, "", "{limit}");
+    }
+}
+
+#[test]
 fn a_key_that_cannot_be_read_is_no_trouble_for_its_neighbours() {
     let bed = Bed::new();
     for limit in ["5/minute", "0/minute"] {

@@ -20,6 +20,10 @@ local function batches(shared)
         local value
         if family == SLIDING_LOG then
             value = get('GETRANGE', key, 0, log.READ - 1)
+            -- GETRANGE answers with an empty string where there is no key, too.
+            if value == '' then
+                value = false
+            end
         else
             value = get('GET', key)
         end

@@ -160,7 +160,7 @@ end
 local function get(...)
     local value = pcall(...)
     if type(value) ~= 'table' then
-        return value ~= '' and value
+        return value
     end
     if string.sub(value.err, 1, 9) ~= 'WRONGTYPE' then
         -- The same once more, so that the call ends with the server's own error.
