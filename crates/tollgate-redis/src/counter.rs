@@ -71,6 +71,9 @@ impl Tally {
             let answers = connection.query_all(&pipeline).await;
             match answers.and_then(|answers| self.read(answers, together)) {
                 Ok(instant) => now = instant,
+                Err(failure) if round == 0 && self.keys.iter().any(Key::is_counted) => {
+                    return Err(failure.after_charge());
+                }
                 Err(failure) if round == 0 => return Err(failure),
                 Err(failure) => {
                     self.leave_open(&failure);
@@ -259,6 +262,13 @@ impl Key {
         self.trouble.is_some() || self.answers.len() == self.hits.len()
     }
 
+    /// Whether any of the hits was counted.
+    fn is_counted(&self) -> bool {
+        let charged =
+            |trouble: &Trouble| matches!(trouble, Trouble::Other(Failure::AfterCharge(_)));
+        self.answers.iter().any(|answer| answer.allowed) || self.trouble.iter().any(charged)
+    }
+
     /// The hits that are not answered yet. Equal ones are counted together, unless others stand among them: a run that
     /// fits only in part is asked again, and what follows it must not overtake it.
     fn runs(&self, together: bool) -> Vec<(Count, u64)> {
@@ -284,9 +294,13 @@ impl Key {
     /// Reads when the window ends. Who may count but not ask for that learns that the user lacks a permission.
     fn read_end(&mut self, answer: Value) -> Result<(), Failure> {
         if let Value::ServerError(error) = answer {
-            self.answers.clear();
             let failure = Failure::Command(error.into());
-            self.trouble.get_or_insert(Trouble::Other(failure));
+            if self.is_counted() {
+                self.trouble = Some(Trouble::Other(failure.after_charge()));
+            } else {
+                self.trouble.get_or_insert(Trouble::Other(failure));
+            }
+            self.answers.clear();
             return Ok(());
         }
         self.end = End::read(&answer)?;

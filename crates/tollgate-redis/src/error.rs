@@ -20,6 +20,8 @@ pub(crate) const STORE: &str = "redis";
 pub(crate) enum Failure {
     /// The server refused it, or the connection failed while it was under way.
     Command(RedisError),
+    /// The server refused it, and had carried out a command that charges just before.
+    AfterCharge(RedisError),
     /// It was never sent: no pool, cluster or sentinel had a connection for it.
     #[cfg(any(feature = "deadpool", feature = "cluster", feature = "sentinel"))]
     Unsent {
@@ -48,6 +50,14 @@ impl Failure {
 
     pub(crate) fn is_no_permission(&self) -> bool {
         self.server_kind() == Some(ServerErrorKind::NoPerm)
+    }
+
+    /// The same, of a command that came after one that charged.
+    pub(crate) fn after_charge(self) -> Self {
+        match self {
+            Self::Command(error) => Self::AfterCharge(error),
+            other => other,
+        }
     }
 
     /// An error from before there was a connection to send the command over.
@@ -118,6 +128,7 @@ impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Command(error) => during_command(error),
+            Failure::AfterCharge(error) => during_command(error).with_charge_unknown(),
             #[cfg(any(feature = "deadpool", feature = "cluster", feature = "sentinel"))]
             Failure::Unsent {
                 kind,

@@ -128,16 +128,19 @@ fn command(lines: &mut impl Iterator<Item = io::Result<String>>) -> Option<Vec<S
 }
 
 /// A server that answers one trip, which ends with TIME, and hangs up. Under `nearly full` no five units
-/// fit at once, under other keys everything does.
-fn server_for_one_trip() -> u16 {
+/// fit at once, under other keys everything does. From a command of the name `busy_from` on it is busy.
+fn server_for_one_trip(busy_from: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let mut busy = false;
         while let Some(command) = command(&mut lines) {
             let words: Vec<&str> = command.iter().map(String::as_str).collect();
+            busy |= words.first() == Some(&busy_from);
             let answer = match words[..] {
+                _ if busy => "-BUSY Redis is busy running a script.\r\n",
                 ["INCREX", "nearly full", "BYINT", wanted, ..] if wanted != "1" => {
                     "*2\r\n:17\r\n:0\r\n"
                 }
@@ -155,11 +158,38 @@ fn server_for_one_trip() -> u16 {
     port
 }
 
-#[tokio::test]
-async fn who_was_counted_is_told_so_though_a_later_trip_fails() {
-    let port = server_for_one_trip();
+async fn connection_to(port: u16) -> Connection {
     let client = redis::Client::open(("127.0.0.1", port)).unwrap();
     let connection = client.get_multiplexed_async_connection().await.unwrap();
+    Connection::from(connection)
+}
+
+#[tokio::test]
+async fn who_was_counted_may_have_been_charged_though_the_server_refuses_what_comes_next() {
+    for (busy_from, charged) in [("INCREX", false), ("PEXPIRETIME", true), ("TIME", true)] {
+        let connection = connection_to(server_for_one_trip(busy_from)).await;
+        let mut tally = Tally::default();
+        tally.push(
+            b"empty",
+            Count {
+                cost: 1,
+                limit: LIMIT,
+                period: 60_000,
+            },
+        );
+        let counted = tally.count(&connection).await;
+        let verdicts = counted.map_err(Error::from);
+        let error = verdicts
+            .and_then(|counted| counted.verdicts(0))
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Overloaded, "{busy_from}: {error}");
+        assert_eq!(error.may_have_charged(), charged, "{busy_from}");
+    }
+}
+
+#[tokio::test]
+async fn who_was_counted_is_told_so_though_a_later_trip_fails() {
+    let connection = connection_to(server_for_one_trip("nothing")).await;
     let hit = Count {
         cost: 1,
         limit: LIMIT,
@@ -170,7 +200,7 @@ async fn who_was_counted_is_told_so_though_a_later_trip_fails() {
     for _ in 0..5 {
         tally.push(b"nearly full", hit);
     }
-    let counted = tally.count(&Connection::from(connection)).await.unwrap();
+    let counted = tally.count(&connection).await.unwrap();
     assert!(counted.verdicts(0).unwrap().is_allowed());
     // Five did not fit at once, and how many do was to be asked in a second trip.
     for index in 1..=5 {
