@@ -210,18 +210,19 @@ fn push_hex(text: &mut String, bytes: &[u8]) {
     }
 }
 
+/// As `E'...'`, in which a backslash means the same whatever the session's `standard_conforming_strings`.
 fn key_text(key: &[u8]) -> String {
-    let mut text = String::from(r"'\x");
+    let mut text = String::from(r"E'\\x");
     push_hex(&mut text, key);
     text.push_str("'::bytea");
     text
 }
 
 fn key_list<'a>(keys: impl Iterator<Item = &'a [u8]>) -> String {
-    let mut text = String::from("'{");
+    let mut text = String::from("E'{");
     for (index, key) in keys.enumerate() {
         text.push_str(if index > 0 { ",\"" } else { "\"" });
-        text.push_str(r"\\x");
+        text.push_str(r"\\\\x");
         push_hex(&mut text, key);
         text.push('"');
     }
@@ -264,7 +265,7 @@ mod tests {
         };
         assert_eq!(
             calls.text(&statement, manner),
-            r#"SELECT "limits".apply_v1('{"\\x275c","\\x62"}'::bytea[], '{0,3}', '{1,-2}', NULL, false, true, 250, 'off')"#
+            r#"SELECT "limits".apply_v1(E'{"\\\\x275c","\\\\x62"}'::bytea[], '{0,3}', '{1,-2}', NULL, false, true, 250, 'off')"#
         );
         let hits = Hits {
             keys: vec![b"a", b"b"],
@@ -276,7 +277,7 @@ mod tests {
         };
         assert_eq!(
             calls.text(&statement, manner),
-            r#"SELECT "limits".hits_v1('{"\\x61","\\x62"}'::bytea[], '{5,1,1,1,1,2,5,1,1,1,1,1}', 7, 250, 'off')"#
+            r#"SELECT "limits".hits_v1(E'{"\\\\x61","\\\\x62"}'::bytea[], '{5,1,1,1,1,2,5,1,1,1,1,1}', 7, 250, 'off')"#
         );
         let hits = Hits {
             keys: vec![b"a'"],
@@ -288,14 +289,14 @@ mod tests {
         };
         assert_eq!(
             calls.text(&statement, manner),
-            r#"SELECT "limits".hit_v1('\x6127'::bytea, 5, 1, 2, 3, 4, 6, NULL, 250, 'off')"#
+            r#"SELECT "limits".hit_v1(E'\\x6127'::bytea, 5, 1, 2, 3, 4, 6, NULL, 250, 'off')"#
         );
         let statement = Statement::Reset {
             keys: &[Box::from(*b"k")],
         };
         assert_eq!(
             calls.text(&statement, manner),
-            r#"SELECT ARRAY["limits".reset_v1('{"\\x6b"}'::bytea[], 250, 'off')]"#
+            r#"SELECT ARRAY["limits".reset_v1(E'{"\\\\x6b"}'::bytea[], 250, 'off')]"#
         );
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tollgate_core::{Algorithm, Error, ErrorKind};
 use tollgate_postgres::sqlx;
+use tollgate_postgres::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tollgate_postgres::{PostgresStore, tollgate_core};
 
 use crate::support::{
@@ -42,6 +43,32 @@ async fn a_caller_who_goes_away_is_charged_whole_and_its_connection_stays() {
     let verdicts = hit(&store, &policy, "s", &["k"]).await.unwrap();
     assert_eq!(verdicts.as_slice()[0].mark(), 3);
     assert_eq!(process_behind(&store).await, process);
+}
+
+#[tokio::test]
+async fn a_lone_hit_as_text_means_the_key_of_others_however_the_session_reads_backslashes() {
+    // A unit's share of a week, in microseconds: what has drained since is less.
+    const UNIT: u64 = 60_480_000_000;
+    let server = support::server();
+    let schema = support::schema(&support::pool(&server, 1)).await;
+    let policy = policy(Algorithm::TokenBucket, 10);
+    let mut hits = 0;
+    for conforming in ["on", "off"] {
+        let options: PgConnectOptions = server.url().parse().unwrap();
+        let options = options.options([("standard_conforming_strings", conforming)]);
+        let pool = PgPoolOptions::new().connect_lazy_with(options);
+        let builder = PostgresStore::builder(pool).schema(schema.clone());
+        let store = builder.prepared_statements(false).build().unwrap();
+        for subjects in [&["k"][..], &["k", "other"]] {
+            let verdicts = hit(&store, &policy, "s", subjects).await.unwrap();
+            hits += 1;
+            assert_eq!(
+                verdicts.as_slice()[0].mark().div_ceil(UNIT),
+                hits,
+                "{conforming}"
+            );
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
