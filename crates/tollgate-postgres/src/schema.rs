@@ -153,9 +153,10 @@ impl Schema {
 
     /// The version that is there; `None` if none is.
     async fn stored_version(&self, connection: &mut PgConnection) -> Result<Option<i32>> {
-        // A function of this version's name is looked for as well, so that a half-dropped schema is made whole.
+        // What a hit calls is looked for as well, so that a half-dropped schema is made whole.
         let sql = format!(
-            "SELECT to_regclass('{0}.version') IS NOT NULL AND to_regproc('{0}.apply_v{1}') IS NOT NULL",
+            "SELECT to_regclass('{0}.version') IS NOT NULL AND to_regproc('{0}.apply_v{1}') IS NOT NULL \
+             AND to_regproc('{0}.hit_v{1}') IS NOT NULL AND to_regproc('{0}.hits_v{1}') IS NOT NULL",
             self.quoted,
             Self::VERSION
         );

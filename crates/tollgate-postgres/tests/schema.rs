@@ -87,6 +87,44 @@ async fn a_schema_of_a_later_version_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
+async fn a_schema_that_lacks_a_function_is_made_whole() {
+    let server = support::server();
+    let pool = support::pool(&server, 1);
+    let schema = support::schema(&pool).await;
+    let store = PostgresStore::builder(pool.clone()).schema(schema.clone());
+    let store = store.build().unwrap();
+    for function in ["apply_v1", "hit_v1", "hits_v1"] {
+        let sql = format!("DROP FUNCTION {}.{function}", schema.quoted());
+        run(&pool, &sql).await;
+        store.ensure_schema().await.unwrap();
+        let sql = format!(
+            "SELECT count(*) FROM pg_proc WHERE oid = to_regproc('{}.{function}')",
+            schema.quoted()
+        );
+        assert_eq!(count(&pool, &sql).await, 1, "{function}");
+    }
+}
+
+#[tokio::test]
+async fn operators_on_the_search_path_of_who_makes_the_schema_stay_out_of_it() {
+    let server = support::server();
+    let options: PgConnectOptions = server.url().parse().unwrap();
+    let options = options.options([("search_path", "strange,pg_catalog")]);
+    let pool = PgPoolOptions::new().max_connections(1);
+    let pool = pool.connect_lazy_with(options);
+    run(
+        &pool,
+        "CREATE SCHEMA strange;
+         CREATE FUNCTION strange.always(bigint, integer) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+         CREATE OPERATOR strange.<= (LEFTARG = bigint, RIGHTARG = integer, FUNCTION = strange.always)",
+    )
+    .await;
+    let schema = support::schema(&pool).await;
+    let sql = format!("SELECT {}.bucket_drained_v1(100, 10, 1)", schema.quoted());
+    assert_eq!(count(&pool, &sql).await, 90);
+}
+
+#[tokio::test]
 async fn a_missing_schema_is_named_with_what_to_do() {
     let server = support::server();
     let builder = PostgresStore::builder(support::pool(&server, 1));

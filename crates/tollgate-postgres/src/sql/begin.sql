@@ -1,6 +1,9 @@
 -- One at a time: CREATE ... IF NOT EXISTS fails when two run it at once.
 SELECT pg_advisory_xact_lock(hashtextextended('tollgate schema {schema}', 0));
 
+-- Functions in SQL keep the operators that are found when they are made.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 DO $do$
 DECLARE
     present integer;
