@@ -170,8 +170,8 @@ fn during_command(error: RedisError) -> Error {
     }
 }
 
-/// A server that refuses the call or its first write has charged nothing: a script's writes come last, and after the
-/// first of them neither memory nor the role of the server is looked at again.
+/// A server that refuses the call or its first write has charged nothing: after a script's first write, neither memory
+/// nor the role of the server is looked at again.
 fn judge(error: &RedisError) -> (ErrorKind, &'static str, bool) {
     if error.kind() == RedisKind::Server(ServerErrorKind::ExecAbort)
         && let Some(refused) = error.clone().into_server_errors()

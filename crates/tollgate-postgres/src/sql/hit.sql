@@ -34,6 +34,7 @@ DECLARE
 BEGIN
 LOOP
     IF locked THEN
+        PERFORM {schema}.lock_wait_left_v1(lock_wait, began);
         SELECT t.a, t.b, t.c INTO old_a, old_b, old_c FROM {schema}.counters AS t WHERE t.key = of_key FOR UPDATE;
     ELSE
         SELECT t.a, t.b, t.c INTO old_a, old_b, old_c FROM {schema}.counters AS t WHERE t.key = of_key;

@@ -33,6 +33,7 @@ DECLARE
     new_b    bigint[];
     expires  bigint[];
     changed  bigint;
+    missing  bigint;
     written  bigint := 0;
     fresh    bigint := 0;
     other_unit boolean;
@@ -59,10 +60,10 @@ BEGIN
     END IF;
     -- OFFSET 0 keeps the planner from working out a column again wherever it is used.
     SELECT array_agg(j.level), array_agg(j.admitted), array_agg(j.new_b), array_agg(j.expires), count(j.expires),
-            bool_or(j.other_unit)
-        INTO levels, admitted, new_b, expires, changed, other_unit
+            count(j.expires) FILTER (WHERE j.is_new), bool_or(j.other_unit)
+        INTO levels, admitted, new_b, expires, changed, missing, other_unit
         FROM (
-            SELECT f.level, f.admitted, f.other_unit, f.level + f.admitted * f.cost * f.unit AS new_b,
+            SELECT f.level, f.admitted, f.other_unit, f.a IS NULL AS is_new, f.level + f.admitted * f.cost * f.unit AS new_b,
                 -- A denial from before the stored instant moves that back, so that nobody waits for it twice.
                 CASE WHEN f.admitted > 0 OR f.a > now THEN
                     shift + {schema}.bucket_expiry_v1(f.level + f.admitted * f.cost * f.unit, f.drain, f.tick, now)
@@ -95,7 +96,7 @@ BEGIN
         setting := set_config('lock_timeout', lock_wait::text, true);
         setting := set_config('synchronous_commit', commit, true);
         -- Rows are made before any other is written, as in apply_v1.
-        IF array_position(old_a, NULL) IS NOT NULL THEN
+        IF missing > 0 THEN
             INSERT INTO {schema}.counters (expires_at, a, b, c, key)
                 SELECT expires[i], now, new_b[i], hits[6 * i - 4], keys[i]
                     FROM generate_subscripts(keys, 1) AS i
@@ -103,6 +104,9 @@ BEGIN
                     ORDER BY i
                 ON CONFLICT (key) DO NOTHING;
             GET DIAGNOSTICS fresh = ROW_COUNT;
+            IF fresh < missing THEN
+                PERFORM {schema}.raced_v1();
+            END IF;
         END IF;
         IF fresh < changed THEN
             -- By its place a row is found without the index; the key says that it is still this row that lies there.
